@@ -1,0 +1,75 @@
+//! Bodies: one machine for each argument syntax. Text in, JSON text out, bit by bit.
+//!
+//! A body is shown the bytes that are not consumed yet. It consumes what it can and says how it stands; what it leaves
+//! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
+
+use crate::diagnostic::DiagnosticKind;
+use crate::limits::Limits;
+use crate::scan::Literal;
+use crate::schema::FunctionSchema;
+
+/// How a body stands after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// It wants more bytes (never answered when `eof` is set).
+    More,
+    /// Envelope only: a call's name (and id, if the model wrote one) is known; see [`envelope::Envelope::name`].
+    Named,
+    /// Envelope only: one call of a list is over; the next may follow. `complete` as in `Done`.
+    CallEnd { complete: bool },
+    /// The body is over. Its closer, if it has one, is not consumed. `complete`: the arguments are what the model meant to write.
+    Done { complete: bool },
+    /// The next byte does not fit the syntax. What was written stands.
+    Broken,
+}
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Bytes of the input taken for good.
+    pub(crate) consumed: usize,
+    /// How the body stands.
+    pub(crate) status: Status,
+}
+
+/// The end of the output, as far as a body needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Eof {
+    /// More may come.
+    No,
+    /// The engine stopped by itself.
+    Stop,
+    /// The engine cut the output (`length`).
+    Length,
+}
+
+/// Takes what a body writes.
+pub(crate) trait Out {
+    /// A piece of the JSON text of the arguments.
+    fn args(&mut self, json: &str);
+    /// Something odd; `at` is an offset in the input of this step.
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
+}
+
+/// What a body may ask for in a step.
+pub(crate) struct Cx<'a> {
+    /// Where the JSON goes.
+    pub(crate) out: &'a mut dyn Out,
+    /// Schema of the function, if the request knows it.
+    pub(crate) schema: Option<&'a FunctionSchema>,
+    /// The bounds.
+    pub(crate) limits: &'a Limits,
+    /// Whether the input is the last.
+    pub(crate) eof: Eof,
+}
+
+/// Literals that may stand after a body or a part of it; computed from the templates.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Follow {
+    /// The call's own closers: for each call template, its literals after the body, in order.
+    pub(crate) call_close: Vec<Literal>,
+    /// The block's closers (first literal).
+    pub(crate) block_close: Vec<Literal>,
+    /// First literals of a call or block.
+    pub(crate) call_open: Vec<Literal>,
+}

@@ -1,0 +1,66 @@
+//! Oddities of a model's output, told beside the result.
+
+use serde::{Deserialize, Serialize};
+
+/// What is odd. The names are part of the JSON interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DiagnosticKind {
+    /// The output ended inside a call.
+    CallCutOff,
+    /// A call's body is not what its syntax allows; the call keeps the arguments it has.
+    CallBroken,
+    /// Bytes inside an announced call that its syntax cannot place.
+    UnplacedText,
+    /// Arguments that the model wrote as JSON are not JSON. They are passed on as they are.
+    NotJson,
+    /// The function is not among the request's tools. The call is given all the same.
+    UnknownFunction,
+    /// A call's opener that no call follows; its text went back to where it stood.
+    NoCallFollows,
+    /// A call that was filtered because the request allows one only.
+    CallFiltered,
+    /// A call that `incomplete_calls: drop` keeps from the client.
+    CallDropped,
+    /// Text removed by a filter of the format (citations).
+    TextFiltered,
+    /// A limit was reached; what follows is treated as plain text or data.
+    LimitReached,
+    /// Bytes that are not UTF-8; each ill-formed sequence became U+FFFD.
+    InvalidUtf8,
+    /// A token id that the vocabulary does not have.
+    UnknownToken,
+    /// A JSON schema of a tool that cannot be used for typing (the value stays text).
+    BadSchema,
+    /// The output ended inside a thought.
+    ThoughtCutOff,
+}
+
+/// One oddity: what, where, and the text in question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// What is odd.
+    pub kind: DiagnosticKind,
+    /// Byte offset in the output (decoded to UTF-8) where it stands.
+    pub offset: u64,
+    /// The text in question, cut after 256 bytes.
+    pub text: String,
+    /// One sentence for people.
+    pub message: String,
+}
+
+impl Diagnostic {
+    /// Longest text that a diagnostic quotes, in bytes.
+    pub const TEXT_LIMIT: usize = 256;
+
+    /// A diagnostic with its text cut to [`Self::TEXT_LIMIT`] at a character border.
+    #[must_use]
+    pub fn new(kind: DiagnosticKind, offset: u64, text: &str, message: impl Into<String>) -> Self {
+        let mut end = text.len().min(Self::TEXT_LIMIT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self { kind, offset, text: text[..end].to_owned(), message: message.into() }
+    }
+}

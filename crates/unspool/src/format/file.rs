@@ -1,0 +1,617 @@
+//! The words of a format file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One value, or a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(from = "OneOrMany", into = "Vec<String>")]
+pub struct List(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<OneOrMany> for List {
+    fn from(v: OneOrMany) -> Self {
+        match v {
+            OneOrMany::One(s) => Self(vec![s]),
+            OneOrMany::Many(v) => Self(v),
+        }
+    }
+}
+
+impl From<List> for Vec<String> {
+    fn from(v: List) -> Self {
+        v.0
+    }
+}
+
+impl std::ops::Deref for List {
+    type Target = [String];
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// A format file after its variants are applied: every word of the language.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FormatFile {
+    /// Registry names of the two halves.
+    pub names: Names,
+    /// Globs of checkpoints that write this format.
+    pub models: List,
+    /// One line for the docs.
+    pub note: String,
+    /// One half never works without the other: naming one brings both.
+    pub bound: bool,
+    /// How a thought is written.
+    pub reasoning: Reasoning,
+    /// Where a reply begins.
+    pub start: Start,
+    /// What switches thinking on and off.
+    pub switches: Switches,
+    /// What becomes of a thought that the output's end cuts off.
+    pub cutoff: Cutoff,
+    /// Answer frames, dropped markers, filters.
+    pub content: Content,
+    /// How calls are written.
+    pub tools: Tools,
+    /// How a format of messages is read.
+    pub channels: Option<Channels>,
+    /// Token ids: what counts by id, native call ids, required tokens.
+    pub ids: Ids,
+    /// What the grammar accepts beside what is written.
+    pub grammar: Grammar,
+    /// What the serving layer has to know.
+    pub serve: Serve,
+    /// Worked examples: tests and docs.
+    pub example: Vec<Example>,
+}
+
+/// Registry names of the two halves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Names {
+    /// Names for `--reasoning-parser`.
+    pub reasoning: List,
+    /// Names for `--tool-call-parser`.
+    pub tools: List,
+}
+
+/// `[reasoning]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reasoning {
+    /// How a thought is delimited; the first template is written.
+    pub thought: List,
+    /// Whether a thought may come again.
+    pub blocks: Blocks,
+    /// Literals that end a thought without its closer.
+    pub ends: List,
+    /// Where the reply stands behind a thought.
+    pub after: AfterThought,
+    /// Who writes the opener.
+    pub opener: Opener,
+    /// Where thoughts go.
+    pub into: Into,
+}
+
+/// `reasoning.blocks`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocks {
+    /// Repeated openers and stray closers are dropped; a later block is a thought again.
+    #[default]
+    Many,
+    /// An opener counts before the first thought only; the first closer is the last marker.
+    One,
+}
+
+/// `reasoning.after`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterThought {
+    /// In the answer: the closer opens the gate.
+    #[default]
+    Content,
+    /// Before a frame, call or text: that opens the gate, not the closer.
+    Wait,
+}
+
+/// `reasoning.opener`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opener {
+    /// The output may write it.
+    #[default]
+    Output,
+    /// Only the prompt writes it; in the output it is text.
+    Prompt,
+}
+
+/// `reasoning.into`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Into {
+    /// Thoughts are reasoning.
+    #[default]
+    Reasoning,
+    /// Nothing is moved; an opener that the prompt wrote is put in front.
+    Content,
+}
+
+/// `[start]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// Where a reply begins if the prompt of this turn says nothing.
+    pub state: StartState,
+    /// Assistant headers: the prompt counts from behind the last one.
+    pub turn: List,
+}
+
+/// `start.state`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartState {
+    /// In a thought.
+    #[default]
+    Reasoning,
+    /// Before an answer or a thought.
+    Content,
+    /// In a header.
+    Header,
+}
+
+/// `[switches]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Switches {
+    /// Names of `chat_template_kwargs`: if any is present, thinking is on when a present one is true.
+    pub keys: List,
+    /// What holds if none is present.
+    pub default: bool,
+    /// Allowed values of `reasoning_effort`; another one is a request error. Empty: any.
+    pub effort: List,
+    /// Values of `reasoning_effort` that mean off.
+    pub effort_off: List,
+    /// What off does.
+    pub off: Off,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self {
+            keys: List::default(),
+            default: true,
+            effort: List::default(),
+            effort_off: List::default(),
+            off: Off::default(),
+        }
+    }
+}
+
+/// `switches.off`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Off {
+    /// Thinking markers are unknown: text.
+    #[default]
+    Plain,
+    /// They are read, but nothing waits for them.
+    Markers,
+}
+
+/// `[cutoff]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cutoff {
+    /// Name of the request switch with which a thought without answer is given as content.
+    pub unanswered: Option<String>,
+}
+
+/// `[content]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Content {
+    /// Answer wrappers.
+    pub frame: List,
+    /// Text between this marker and the next opener is a header and goes.
+    pub header: Option<String>,
+    /// Markers that are dropped in every text state.
+    pub drop: List,
+    /// Named text filters.
+    pub filter: Vec<Filter>,
+}
+
+/// `content.filter`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// `\n` written as two characters becomes a line break outside code and formulas.
+    BackslashNewline,
+    /// `<co>…</co: 0:[1]>` marks are removed.
+    Citations,
+}
+
+/// `[tools]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// Wrapper of several calls.
+    pub block: List,
+    /// One call.
+    pub call: List,
+    /// One parameter.
+    pub param: List,
+    /// Separator of calls.
+    pub between: List,
+    /// One block for all calls, or one for each.
+    pub group: Group,
+    /// Where a call without a marker counts.
+    pub r#where: Where,
+    /// What an untyped value is whose type the schema does not say.
+    pub silent: Silent,
+    /// Untyped values may be Python literals.
+    pub python: bool,
+    /// Blanks are allowed inside tags.
+    pub loose: bool,
+    /// `[tools.envelope]`
+    pub envelope: EnvelopeWords,
+    /// `[tools.params]`
+    pub params: ParamsWords,
+    /// `[tools.elements]`
+    pub elements: ElementsWords,
+    /// `[tools.literals]`
+    pub literals: LiteralsWords,
+}
+
+/// `tools.group`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// One block for all calls.
+    #[default]
+    All,
+    /// One block for each call.
+    Each,
+}
+
+/// `tools.where`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Where {
+    /// Anywhere.
+    #[default]
+    Anywhere,
+    /// Only where nothing but white space precedes.
+    Start,
+}
+
+/// `tools.silent`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Silent {
+    /// Text.
+    #[default]
+    Text,
+    /// JSON if it decodes, else text.
+    Json,
+}
+
+/// `[tools.envelope]`: JSON object(s) around name and arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EnvelopeWords {
+    /// What the JSON is.
+    pub container: Container,
+    /// Keys of the name.
+    pub name: List,
+    /// Keys of the arguments.
+    pub arguments: List,
+    /// Keys of the id.
+    pub id: List,
+    /// Keys, or `{NAME: ARGUMENTS}`.
+    pub shape: Shape,
+    /// When the head is complete.
+    pub commit: Commit,
+}
+
+impl Default for EnvelopeWords {
+    fn default() -> Self {
+        Self {
+            container: Container::default(),
+            name: List(vec!["name".into()]),
+            arguments: List(vec!["arguments".into(), "parameters".into()]),
+            id: List::default(),
+            shape: Shape::default(),
+            commit: Commit::default(),
+        }
+    }
+}
+
+/// `envelope.container`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Container {
+    /// One object is one call.
+    #[default]
+    Object,
+    /// A list of objects.
+    Array,
+    /// One object or a list.
+    Either,
+}
+
+/// `envelope.shape`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// `{"name": NAME, "arguments": ARGUMENTS}`
+    #[default]
+    Keys,
+    /// `{NAME: ARGUMENTS}`
+    Key,
+}
+
+/// `envelope.commit`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Commit {
+    /// The name makes it a call.
+    #[default]
+    Name,
+    /// Name and the key of the arguments make it a call.
+    Arguments,
+}
+
+/// `[tools.params]`: flat parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParamsWords {
+    /// Outer white space of a value, beside framing.
+    pub trim: Trim,
+    /// Who wins when `{type}` and the schema differ.
+    pub typed: Typed,
+    /// Entities and CDATA in values.
+    pub escape: Escape,
+    /// Entities in attributes.
+    pub attr: Escape,
+    /// Byte-level marks (U+0120, U+010A) are a blank and a line break.
+    pub marks: bool,
+    /// A first parameter of this name, not in the schema, holding an object, is the arguments.
+    pub unwrap: List,
+}
+
+/// `params.trim`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trim {
+    /// Kept.
+    #[default]
+    None,
+    /// Trimmed.
+    All,
+}
+
+/// `params.typed`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Typed {
+    /// What the model wrote.
+    #[default]
+    Model,
+    /// What the schema says.
+    Schema,
+}
+
+/// `params.escape`, `params.attr`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Escape {
+    /// Text as it stands.
+    #[default]
+    None,
+    /// XML entities (and, in values, CDATA).
+    Xml,
+}
+
+/// `[tools.elements]`: nested elements.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ElementsWords {
+    /// Opening tag, with `{key}`.
+    pub open: String,
+    /// Closing tag, with `{key}`.
+    pub close: String,
+    /// Name of a list's elements when written.
+    pub item: String,
+}
+
+impl Default for ElementsWords {
+    fn default() -> Self {
+        Self { open: "<{key}>".into(), close: "</{key}>".into(), item: "item".into() }
+    }
+}
+
+/// `[tools.literals]`: Gemma literals.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LiteralsWords {
+    /// String delimiter: one for both sides, or opener and closer.
+    pub string: List,
+    /// What stands between delimiters.
+    pub delimited: Delimited,
+}
+
+/// `literals.delimited`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delimited {
+    /// A string.
+    #[default]
+    String,
+    /// A value that the schema types.
+    Untyped,
+}
+
+/// `[channels]`: a format of messages, and how it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Channels {
+    /// A message begins.
+    pub start: String,
+    /// The channel's name follows.
+    pub channel: Option<String>,
+    /// The content type follows.
+    pub r#type: Option<String>,
+    /// The body begins.
+    pub body: String,
+    /// The body ends.
+    pub end: List,
+    /// Where bodies go; the first that fits.
+    pub route: Vec<Route>,
+    /// Where a body goes that no route fits.
+    pub r#else: Option<RouteAs>,
+    /// Prefix that makes a recipient a function.
+    pub calls: Option<String>,
+    /// Recipients that are never functions.
+    pub builtin: List,
+    /// A header begins a message although no end came.
+    pub restart: bool,
+    /// A call counts before any header.
+    pub unframed: bool,
+}
+
+/// One entry of `channels.route`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Channel name; missing: any.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// Recipients, `""` for none; missing: any.
+    #[serde(default)]
+    pub to: Option<Vec<String>>,
+    /// What the body is.
+    pub r#as: RouteAs,
+}
+
+/// What a message's body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteAs {
+    /// A thought.
+    Reasoning,
+    /// The answer.
+    Content,
+    /// Calls, read with `[tools]`.
+    Calls,
+    /// Left out, with a diagnostic.
+    Drop,
+}
+
+/// `[ids]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ids {
+    /// What counts by token id.
+    pub by: By,
+    /// Template of native call ids.
+    pub call: Option<String>,
+    /// Tokens that must be single vocabulary entries.
+    pub need: List,
+}
+
+/// `ids.by`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A thinking marker that is one vocabulary entry counts by id when ids are known.
+    #[default]
+    Auto,
+    /// Text counts.
+    Text,
+    /// Every marker counts by id when ids are known.
+    Id,
+}
+
+/// `[grammar]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Grammar {
+    /// `written`, or also `compact` (the templates without their white space).
+    pub spellings: List,
+}
+
+/// `[serve]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Serve {
+    /// When special tokens must be kept in the text.
+    pub keep_special: KeepSpecial,
+    /// How required and named choices are written.
+    pub required: Required,
+    /// Default strict level of the grammar.
+    pub level: Option<String>,
+    /// `own`: refuses another family's half.
+    pub pairs: Option<String>,
+}
+
+/// `serve.keep_special`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepSpecial {
+    /// Always.
+    #[default]
+    Always,
+    /// When the request has tools.
+    Tools,
+    /// Never.
+    Never,
+}
+
+/// `serve.required`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Required {
+    /// In the format's own syntax.
+    #[default]
+    Native,
+    /// As guided JSON.
+    Json,
+}
+
+/// `[[example]]`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Example {
+    /// Raw output.
+    pub text: String,
+    /// End of the prompt.
+    pub prompt: Option<String>,
+    /// Request fields that matter.
+    pub request: BTreeMap<String, serde_json::Value>,
+    /// Expected reasoning.
+    pub reasoning: Option<String>,
+    /// Expected content.
+    pub content: Option<String>,
+    /// Expected calls: `{ name, arguments }`.
+    pub calls: Vec<ExampleCall>,
+}
+
+/// One expected call of an example.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExampleCall {
+    /// Name of the function.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: serde_json::Value,
+}

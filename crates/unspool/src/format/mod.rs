@@ -1,0 +1,5 @@
+//! Formats: one file of templates per model family.
+
+pub mod template;
+
+pub mod file;

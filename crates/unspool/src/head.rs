@@ -1,0 +1,355 @@
+//! Openings: a template's part before its body, as a small program over held bytes.
+//!
+//! A thread runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
+//! stopped. Only one literal is ever compared again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::limits::Limits;
+use crate::scan::{Literal, Match, blanks, is_blank};
+
+/// One step of an opening.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    /// This literal.
+    Literal(Literal),
+    /// Any run of white space, none too.
+    Space,
+    /// Text that may be missing.
+    Optional(Literal),
+    /// Any short text.
+    Free,
+    /// A name or the like, up to the first byte that cannot be part of one.
+    Slot(Slot),
+    /// Attributes of a tag, in any order; the first one is required.
+    Attrs(Vec<(Box<str>, Slot)>),
+    /// Looks ahead: after white space one of these literals must stand.
+    Expect(Vec<Literal>),
+}
+
+/// An opening: the ops up to where the body takes over.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub(crate) ops: Vec<Op>,
+}
+
+/// A value that a slot of an opening took: byte range in the held bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    pub(crate) slot: Slot,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A run of a program: which op is next, and what the slots took.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Thread {
+    op: usize,
+    /// Everything before this offset in the held bytes is matched.
+    pub(crate) pos: usize,
+    /// How far an open slot has been read.
+    seen: usize,
+    pub(crate) taken: Vec<Taken>,
+    /// The tag closed itself (`<invoke name="f"/>`): there is no body.
+    pub(crate) closed: bool,
+}
+
+/// How far a thread came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// The bytes end before it is decided.
+    More,
+    /// The program is complete; the body begins at `thread.pos`.
+    Accept,
+    /// The bytes do not fit.
+    Fail,
+}
+
+impl Program {
+    /// The ops of these template parts. `loose` as in [`Literal::new`].
+    pub(crate) fn new(parts: &[Part], loose: bool) -> Self {
+        let mut ops = Vec::new();
+        for part in parts {
+            match part {
+                Part::Text(text) => {
+                    for cut in cuts(text) {
+                        ops.push(match cut {
+                            Cut::Space(_) => Op::Space,
+                            Cut::Literal(l) => Op::Literal(Literal::new(l, loose)),
+                        });
+                    }
+                }
+                Part::Optional(text) => ops.push(Op::Optional(Literal::new(text, false))),
+                Part::Free(_) => ops.push(Op::Free),
+                Part::Slot(slot) => ops.push(Op::Slot(*slot)),
+                Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
+            }
+        }
+        Self { ops }
+    }
+
+    /// The ops of a template before its first slot that `is_body` holds for.
+    pub(crate) fn before(template: &Template, is_body: impl Fn(Slot) -> bool, loose: bool) -> Self {
+        let end = template.position(is_body).unwrap_or(template.parts.len());
+        Self::new(&template.parts[..end], loose)
+    }
+
+    /// The first literal, if the program begins with one (white space apart).
+    pub(crate) fn first_literal(&self) -> Option<&Literal> {
+        self.ops.iter().find_map(|op| match op {
+            Op::Space => None,
+            Op::Literal(l) => Some(Some(l)),
+            _ => Some(None),
+        })?
+    }
+
+    /// Whether the last op that takes bytes is a slot, so that only what follows can end it.
+    pub(crate) fn ends_in_slot(&self) -> bool {
+        self.ops
+            .iter()
+            .rev()
+            .find(|op| !matches!(op, Op::Space | Op::Optional(_)))
+            .is_some_and(|op| matches!(op, Op::Slot(_) | Op::Free))
+    }
+}
+
+/// Bytes that a name or key cannot hold.
+pub(crate) fn ends_name(byte: u8) -> bool {
+    matches!(byte, b'<' | b'>' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'"' | b'\'' | b'`' | b'\n' | b'\r')
+}
+
+impl Thread {
+    /// A thread at the start of its program.
+    pub(crate) fn at(pos: usize) -> Self {
+        Self { pos, seen: pos, ..Self::default() }
+    }
+
+    /// Runs on over the held bytes `held`.
+    pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
+        let bytes = held.as_bytes();
+        while let Some(op) = program.ops.get(self.op) {
+            let step = match op {
+                Op::Literal(literal) => match literal.at(&bytes[self.pos..]) {
+                    Match::Full(n) => self.take(n),
+                    Match::Partial => Advance::More,
+                    Match::No if self.may_skip_literal(program, &bytes[self.pos..]) => self.take(0),
+                    Match::No => Advance::Fail,
+                },
+                Op::Space => {
+                    let n = blanks(&bytes[self.pos..]);
+                    if self.pos + n == bytes.len() && !eof { Advance::More } else { self.take(n) }
+                }
+                Op::Optional(literal) => match literal.at(&bytes[self.pos..]) {
+                    Match::Full(n) => self.take(n),
+                    Match::Partial if !eof => Advance::More,
+                    _ => self.take(0),
+                },
+                Op::Free => self.read_slot(None, bytes, limits),
+                Op::Slot(slot) => self.read_slot(Some(*slot), bytes, limits),
+                Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
+                Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
+                    Match::Full(_) => self.take(0),
+                    Match::Partial => Advance::More,
+                    Match::No => Advance::Fail,
+                },
+            };
+            match step {
+                Advance::Accept => {}
+                Advance::More if eof => return Advance::Fail,
+                other => return other,
+            }
+        }
+        Advance::Accept
+    }
+
+    /// Steps over `n` bytes to the next op.
+    fn take(&mut self, n: usize) -> Advance {
+        self.pos += n;
+        self.seen = self.pos;
+        self.op += 1;
+        Advance::Accept
+    }
+
+    /// The literal that closes a slot may be missing where the body's structure stands (`<function=f</function>`).
+    fn may_skip_literal(&self, program: &Program, rest: &[u8]) -> bool {
+        self.op > 0
+            && matches!(program.ops[self.op - 1], Op::Slot(_))
+            && matches!(program.ops.get(self.op + 1..), Some([.., Op::Expect(literals)]) if !literals.is_empty()
+                && matches!(expect(literals, rest), Match::Full(_)))
+    }
+
+    fn read_slot(&mut self, slot: Option<Slot>, bytes: &[u8], limits: &Limits) -> Advance {
+        let end = bytes[self.seen..].iter().position(|b| ends_name(*b)).map(|i| self.seen + i);
+        let stop = end.unwrap_or(bytes.len());
+        if stop - self.pos > limits.name {
+            return Advance::Fail;
+        }
+        self.seen = stop;
+        if end.is_none() {
+            return Advance::More;
+        }
+        let raw = &bytes[self.pos..stop];
+        let start = self.pos + blanks(raw);
+        let tail = raw.iter().rev().take_while(|b| is_blank(**b)).count();
+        let value_end = (stop - tail).max(start);
+        if let Some(slot) = slot {
+            if start == value_end && matches!(slot, Slot::Name | Slot::Key) {
+                return Advance::Fail;
+            }
+            self.taken.push(Taken { slot, start, end: value_end });
+        }
+        self.take(stop - self.pos)
+    }
+
+    /// Reads attributes one by one, so that a resumed thread does not read a finished one again.
+    fn read_attributes(&mut self, attrs: &[(Box<str>, Slot)], bytes: &[u8], limits: &Limits) -> Advance {
+        loop {
+            let rest = &bytes[self.pos..];
+            let at = blanks(rest);
+            if at > limits.blank {
+                return Advance::Fail;
+            }
+            let Some(&first) = rest.get(at) else { return Advance::More };
+            if !(first.is_ascii_alphanumeric() || first == b'_') {
+                let required = attrs.first().map(|(_, s)| *s);
+                if !self.taken.iter().any(|t| Some(t.slot) == required) {
+                    return Advance::Fail;
+                }
+                self.pos += at;
+                return self.end_of_attributes(bytes);
+            }
+            match attribute(&rest[at..], limits) {
+                Attribute::More => return Advance::More,
+                Attribute::Bad => return Advance::Fail,
+                Attribute::Read { name, value, len } => {
+                    let known = attrs.iter().find(|(n, _)| n.as_bytes() == &rest[at..at + name]);
+                    if let Some((_, slot)) = known
+                        && !self.taken.iter().any(|t| t.slot == *slot)
+                    {
+                        let (start, end) = (self.pos + at + value.0, self.pos + at + value.1);
+                        if start == end && matches!(slot, Slot::Name | Slot::Key) {
+                            return Advance::Fail;
+                        }
+                        self.taken.push(Taken { slot: *slot, start, end });
+                    }
+                    self.pos += at + len;
+                }
+            }
+        }
+    }
+
+    fn end_of_attributes(&mut self, bytes: &[u8]) -> Advance {
+        if bytes[self.pos] == b'/' {
+            match bytes.get(self.pos + 1) {
+                None => return Advance::More,
+                Some(b'>') => {
+                    self.closed = true;
+                    return self.take(1);
+                }
+                Some(_) => {}
+            }
+        }
+        self.take(0)
+    }
+
+    /// What a slot took, in the held bytes.
+    pub(crate) fn value<'a>(&self, slot: Slot, held: &'a str) -> Option<&'a str> {
+        self.taken.iter().find(|t| t.slot == slot).map(|t| &held[t.start..t.end])
+    }
+}
+
+/// Whether one of `literals` stands after white space.
+pub(crate) fn expect(literals: &[Literal], rest: &[u8]) -> Match {
+    let rest = &rest[blanks(rest)..];
+    let mut result = Match::No;
+    for literal in literals {
+        match literal.at(rest) {
+            Match::Full(n) => return Match::Full(n),
+            Match::Partial => result = Match::Partial,
+            Match::No => {}
+        }
+    }
+    result
+}
+
+enum Attribute {
+    More,
+    Bad,
+    /// Length of the name, range of the value, length in all.
+    Read {
+        name: usize,
+        value: (usize, usize),
+        len: usize,
+    },
+}
+
+/// Reads `name="value"`, `name='value'` or `name=value`.
+fn attribute(input: &[u8], limits: &Limits) -> Attribute {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
+    let name = input.iter().take_while(|b| is_name(b)).count();
+    if name > limits.name {
+        return Attribute::Bad;
+    }
+    let mut at = name + blanks(&input[name..]);
+    match input.get(at) {
+        None => return Attribute::More,
+        Some(b'=') => at += 1,
+        Some(_) => return Attribute::Bad,
+    }
+    at += blanks(&input[at..]);
+    let Some(&quote) = input.get(at) else { return Attribute::More };
+    let quoted = matches!(quote, b'"' | b'\'');
+    let start = if quoted { at + 1 } else { at };
+    let ends = |b: &u8| if quoted { *b == quote } else { is_blank(*b) || matches!(b, b'<' | b'>' | b'/' | b'"') };
+    let Some(len) = input[start..].iter().position(ends) else {
+        return if input.len() - start > limits.name { Attribute::Bad } else { Attribute::More };
+    };
+    if len > limits.name || input[start..start + len].contains(&b'\n') {
+        return Attribute::Bad;
+    }
+    let trimmed = {
+        let raw = &input[start..start + len];
+        let lead = blanks(raw);
+        let tail = raw[lead..].iter().rev().take_while(|b| is_blank(**b)).count();
+        (start + lead, start + len - tail)
+    };
+    Attribute::Read { name, value: trimmed, len: start + len + usize::from(quoted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(template: &str, text: &str) -> Vec<(Slot, String)> {
+        let t = Template::parse(template).unwrap();
+        let p = Program::before(&t, Slot::is_body, false);
+        let mut thread = Thread::at(0);
+        for end in 0..=text.len() {
+            if !text.is_char_boundary(end) {
+                continue;
+            }
+            match thread.advance(&p, &text[..end], false, &Limits::default()) {
+                Advance::More => {}
+                Advance::Accept => {
+                    return thread.taken.iter().map(|t| (t.slot, text[t.start..t.end].to_owned())).collect();
+                }
+                Advance::Fail => panic!("failed at {end} of {text:?}"),
+            }
+        }
+        panic!("no end in {text:?}")
+    }
+
+    #[test]
+    fn slots_and_attributes_are_read_byte_by_byte() {
+        assert_eq!(run("<function={name}>\n{params}", "<function= tide >"), vec![(Slot::Name, "tide".into())]);
+        assert_eq!(
+            run("<invoke name=\"{name}\">\n{params}", "<invoke  kind=x name = 'tide' >"),
+            vec![(Slot::Name, "tide".into())]
+        );
+        assert_eq!(
+            run("<c>{*function}<s>{name}\n```json\n{json}", "<c>tool<s>tide\n```json\n{"),
+            vec![(Slot::Name, "tide".into())]
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! unspool takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token,
+//! and with exactly the same answer when it gets the whole text at once.
+
+mod body;
+pub mod diagnostic;
+pub mod event;
+pub mod format;
+mod head;
+pub mod limits;
+pub mod message;
+pub mod parser;
+pub mod render;
+pub mod request;
+pub mod scan;
+pub mod schema;
+pub mod setup;
+
+pub use diagnostic::{Diagnostic, DiagnosticKind};
+pub use event::{Event, Sink};
+pub use limits::Limits;
+pub use message::{Message, ToolCall};
+pub use parser::{Delta, Finish, FinishReason, Parser, Snapshot};
+pub use request::{IncompleteCalls, Prompt, PromptToken, Request, ToolChoice};
+pub use schema::ToolSet;
+pub use setup::{Registry, Setup, SetupError, Vocabulary};

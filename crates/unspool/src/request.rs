@@ -1,0 +1,160 @@
+//! What of a request matters to the parser.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::schema::ToolSet;
+
+/// `tool_choice`, as in OpenAI's API.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// No call is given; markup stays content.
+    None,
+    /// The model decides.
+    #[default]
+    Auto,
+    /// At least one call.
+    Required,
+    /// This function.
+    Named(String),
+}
+
+/// What becomes of a call that never completes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IncompleteCalls {
+    /// Arguments flow as they are written; a cut-off call is a partial call.
+    #[default]
+    Stream,
+    /// A call is announced when it is complete and its arguments are JSON; the raw text of any other is content.
+    Text,
+    /// As `Text`, but the raw text goes to a diagnostic alone.
+    Drop,
+}
+
+/// The request fields that a parser needs.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The tools; empty: no call is given.
+    pub tools: Arc<ToolSet>,
+    /// Which calls are allowed.
+    pub tool_choice: ToolChoice,
+    /// False: calls after the first are filtered.
+    pub parallel_tool_calls: Option<bool>,
+    /// False: reasoning is filtered.
+    pub include_reasoning: Option<bool>,
+    /// `chat_template_kwargs`, as they came.
+    pub chat_template_kwargs: Map<String, Value>,
+    /// Top-level `reasoning_effort`.
+    pub reasoning_effort: Option<String>,
+    /// Calls already in the conversation; native ids count on from there.
+    pub calls_before: usize,
+}
+
+impl Request {
+    /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Unknown fields are not looked at.
+    ///
+    /// # Errors
+    /// A field that is there with a value of the wrong kind.
+    pub fn from_openai(request: &Value) -> Result<Self, RequestError> {
+        let mut out = Self { tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))), ..Self::default() };
+        out.tool_choice = tool_choice(request.get("tool_choice"))?;
+        out.parallel_tool_calls = boolean(request, "parallel_tool_calls")?;
+        out.include_reasoning = boolean(request, "include_reasoning")?;
+        match request.get("chat_template_kwargs") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(map)) => out.chat_template_kwargs = map.clone(),
+            Some(_) => return Err(RequestError::new("`chat_template_kwargs` must be an object")),
+        }
+        match request.get("reasoning_effort") {
+            None | Some(Value::Null) => {}
+            Some(Value::String(s)) => out.reasoning_effort = Some(s.clone()),
+            Some(_) => return Err(RequestError::new("`reasoning_effort` must be a string")),
+        }
+        Ok(out)
+    }
+}
+
+fn boolean(request: &Value, key: &str) -> Result<Option<bool>, RequestError> {
+    match request.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(b)) => Ok(Some(*b)),
+        Some(_) => Err(RequestError::new(&format!("`{key}` must be a boolean"))),
+    }
+}
+
+fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, RequestError> {
+    match value {
+        None | Some(Value::Null) => Ok(ToolChoice::Auto),
+        Some(Value::String(s)) => match s.as_str() {
+            "none" => Ok(ToolChoice::None),
+            "auto" => Ok(ToolChoice::Auto),
+            "required" => Ok(ToolChoice::Required),
+            other => Err(RequestError::new(&format!(
+                "`tool_choice` is {other:?}; it must be \"none\", \"auto\", \"required\" or a function"
+            ))),
+        },
+        Some(object) => object
+            .pointer("/function/name")
+            .or_else(|| object.get("name"))
+            .and_then(Value::as_str)
+            .map(|name| ToolChoice::Named(name.to_owned()))
+            .ok_or_else(|| RequestError::new("`tool_choice` names no function")),
+    }
+}
+
+/// A request that is refused before any output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl RequestError {
+    /// An error without a hint.
+    #[must_use]
+    pub fn new(message: &str) -> Self {
+        Self { message: message.to_owned(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: &str) -> Self {
+        self.hint = Some(hint.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// One token of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptToken {
+    /// Its id.
+    pub id: u32,
+    /// Its bytes; they may end in the middle of a character.
+    pub bytes: Vec<u8>,
+}
+
+/// The rendered prompt (or its end), which says where the reply begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Prompt<'a> {
+    /// Not known: the format's start state holds.
+    #[default]
+    Unknown,
+    /// As text.
+    Text(&'a str),
+    /// As tokens.
+    Tokens(&'a [PromptToken]),
+}

@@ -1,0 +1,132 @@
+//! Literals, and finding those of one state in one pass.
+
+use memchr::{memchr, memchr2, memchr3};
+
+/// A literal of a format, without white space at its edges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Literal {
+    text: Box<str>,
+    loose: bool,
+}
+
+/// How a literal and the text at one place compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// It does not stand there.
+    No,
+    /// The text ends before that is decided.
+    Partial,
+    /// It stands there and is this many bytes long.
+    Full(usize),
+}
+
+/// Most blanks in a row that a loose literal takes at one border.
+const LOOSE_BLANKS: usize = 32;
+
+impl Literal {
+    /// A literal; `loose` lets blanks stand around its punctuation (`< parameter = `).
+    #[must_use]
+    pub fn new(text: &str, loose: bool) -> Self {
+        Self { text: text.into(), loose: loose && text.bytes().any(is_tag_punctuation) }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the literal stands at the start of `input`.
+    #[must_use]
+    pub fn at(&self, input: &[u8]) -> Match {
+        if self.loose { self.loose_at(input) } else { prefix(self.text.as_bytes(), input) }
+    }
+
+    fn loose_at(&self, input: &[u8]) -> Match {
+        let literal = self.text.as_bytes();
+        let mut at = 0;
+        for (i, &byte) in literal.iter().enumerate() {
+            if i > 0 && (is_tag_punctuation(byte) || is_tag_punctuation(literal[i - 1])) {
+                let most = (at + LOOSE_BLANKS).min(input.len());
+                while at < most && matches!(input[at], b' ' | b'\t') {
+                    at += 1;
+                }
+            }
+            match input.get(at) {
+                None => return Match::Partial,
+                Some(&b) if b == byte => at += 1,
+                Some(_) => return Match::No,
+            }
+        }
+        Match::Full(at)
+    }
+}
+
+fn is_tag_punctuation(byte: u8) -> bool {
+    matches!(byte, b'<' | b'>' | b'/' | b'=')
+}
+
+/// Whether `literal` stands at the start of `input`.
+#[must_use]
+pub fn prefix(literal: &[u8], input: &[u8]) -> Match {
+    let n = literal.len().min(input.len());
+    if literal[..n] != input[..n] {
+        Match::No
+    } else if n == literal.len() {
+        Match::Full(n)
+    } else {
+        Match::Partial
+    }
+}
+
+/// The number of white-space bytes (blank, tab, line break, carriage return) at the start of `input`.
+#[must_use]
+pub fn blanks(input: &[u8]) -> usize {
+    input.iter().take_while(|b| is_blank(**b)).count()
+}
+
+/// Whether a byte is white space for framing: blank, tab, line break, carriage return.
+#[must_use]
+pub fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Finds bytes that may begin a literal.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstBytes {
+    table: Box<[bool; 256]>,
+    few: Vec<u8>,
+}
+
+impl FirstBytes {
+    pub(crate) fn new(bytes: impl Iterator<Item = u8>) -> Self {
+        let mut table = Box::new([false; 256]);
+        let mut few = Vec::new();
+        for b in bytes {
+            if !table[usize::from(b)] {
+                table[usize::from(b)] = true;
+                few.push(b);
+            }
+        }
+        Self { table, few }
+    }
+
+    /// First position at or after `from` whose byte may begin a literal.
+    #[inline]
+    pub(crate) fn find(&self, input: &[u8], from: usize) -> Option<usize> {
+        /// Below this length a table look-up per byte beats setting up a vector search.
+        const SHORT: usize = 32;
+        let rest = &input[from..];
+        if rest.len() > SHORT {
+            let found = match self.few[..] {
+                [] => None,
+                [a] => memchr(a, rest),
+                [a, b] => memchr2(a, b, rest),
+                [a, b, c] => memchr3(a, b, c, rest),
+                _ => rest.iter().position(|b| self.table[usize::from(*b)]),
+            };
+            return found.map(|i| from + i);
+        }
+        rest.iter().position(|b| self.table[usize::from(*b)]).map(|i| from + i)
+    }
+}
