@@ -6,6 +6,7 @@ pub mod diagnostic;
 pub mod event;
 pub mod format;
 mod head;
+mod json;
 pub mod limits;
 pub mod message;
 pub mod parser;
