@@ -13,17 +13,17 @@ use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
 /// An opening that is complete: what the call is, and which bytes it took.
-struct Opened {
-    alternative: usize,
-    name: String,
-    id: Option<String>,
+pub(crate) struct Opened {
+    pub(crate) alternative: usize,
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
     /// The tag closed itself.
-    closed: bool,
-    origin: Origin,
+    pub(crate) closed: bool,
+    pub(crate) origin: Origin,
     /// All bytes of the opening, from the white space before it on.
-    raw: String,
+    pub(crate) raw: String,
     /// Offset of `raw` in the output.
-    start: u64,
+    pub(crate) start: u64,
 }
 
 /// Takes nothing: an envelope before its name writes nothing.
@@ -47,6 +47,9 @@ impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
         let Some(open) = &mut self.open else { return };
+        if json.is_empty() {
+            return;
+        }
         if open.written + json.len() > self.most {
             self.over = true;
             return;
@@ -300,7 +303,7 @@ impl Flow<'_> {
     }
 
     /// The name is known: the client hears of the call, unless the request wants none.
-    fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
         let origin = opened.origin;
         self.tokens.open_gate(self.offset(self.pos));
         let lead = &opened.raw[..origin.lead];
