@@ -90,12 +90,12 @@ impl ParamsSpec {
             .iter()
             .flat_map(|t| [&t.close, &t.first])
             .chain(enders.iter().map(|e| &e.literal))
-            .filter_map(first_byte)
+            .filter_map(Literal::first_byte)
             .chain(escape.then_some([b'<', b'&']).into_iter().flatten())
             .chain(marks.then_some(escape::MARK));
         Ok(Self {
             in_value: FirstBytes::new(in_value),
-            in_skip: FirstBytes::new(structure.iter().filter_map(first_byte)),
+            in_skip: FirstBytes::new(structure.iter().filter_map(Literal::first_byte)),
             at_line_start: templates.iter().any(|t| t.at_line_start),
             templates,
             tails,
@@ -184,8 +184,4 @@ fn enders(follow: &Follow) -> Vec<Ender> {
         enders.push(Ender { literal: literal.clone(), followers });
     }
     enders
-}
-
-fn first_byte(literal: &Literal) -> Option<u8> {
-    literal.text().bytes().next()
 }
