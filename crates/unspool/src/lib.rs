@@ -15,6 +15,7 @@ pub mod request;
 pub mod scan;
 pub mod schema;
 pub mod setup;
+mod typing;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, Sink};
