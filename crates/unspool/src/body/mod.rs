@@ -4,6 +4,7 @@
 //! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
 
 pub(crate) mod kwargs;
+pub(crate) mod literals;
 
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;
