@@ -4,6 +4,8 @@ mod body;
 mod calls;
 mod markup;
 mod switches;
+#[cfg(test)]
+mod tests;
 mod text;
 mod value;
 mod words;

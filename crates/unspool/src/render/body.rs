@@ -4,6 +4,7 @@ mod elements;
 mod kwargs;
 mod literals;
 mod params;
+mod typed;
 
 use serde_json::value::RawValue;
 

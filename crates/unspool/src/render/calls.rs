@@ -35,7 +35,8 @@ pub(super) fn write(
     if request.parallel_tool_calls == Some(false) && message.tool_calls.len() > 1 {
         return none("are filtered after the first: `parallel_tool_calls` is false in this request");
     }
-    let calls = Calls { words, file, request, template: call, calls: &message.tool_calls, syntax: Syntax::new(words, file) };
+    let calls =
+        Calls { words, file, request, template: call, calls: &message.tool_calls, syntax: Syntax::new(words, file) };
     calls.check()?;
     calls.write(writer)
 }
@@ -111,7 +112,8 @@ impl<'a> Calls<'a> {
     fn id(&self, call: &ToolCall, position: usize) -> Result<String, RenderError> {
         let Some(shape) = self.file.ids.call.as_deref().filter(|t| t.contains('{')) else {
             let plain = !call.id.is_empty() && !call.id.bytes().any(ends_name) && call.id.trim() == call.id;
-            let refused = || RenderError::at("id", "cannot be written: it is empty, or has a bracket, quote or line break");
+            let refused =
+                || RenderError::at("id", "cannot be written: it is empty, or has a bracket, quote or line break");
             return plain.then(|| call.id.clone()).ok_or_else(refused);
         };
         let shape = template(shape)?;
@@ -274,7 +276,8 @@ fn id_fits(shape: &Template, call: &ToolCall) -> bool {
 
 /// The name for a native id, in which text of the template ends it.
 fn native_name<'n>(shape: &Template, name: &'n str) -> Result<&'n str, RenderError> {
-    let refuse = |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));
+    let refuse =
+        |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));
     let is_name = |s: Slot| s == Slot::Name;
     match (before(shape, is_name).last(), after(shape, Slot::Name).first()) {
         (Some(Part::Text(prefix)), _) if name.starts_with(prefix.as_str()) => refuse(prefix),

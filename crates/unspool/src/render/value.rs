@@ -94,6 +94,22 @@ pub(super) fn repeated<'k>(members: &'k [(String, &RawValue)]) -> Option<&'k str
     members.iter().map(|(key, _)| key.as_str()).find(|key| !seen.insert(*key))
 }
 
+/// Whether two JSON texts are the same value: keys in the same order, numbers with the same digits.
+pub(super) fn same(one: &RawValue, other: &RawValue) -> bool {
+    let (Ok(one), Ok(other)) = (Json::open(one), Json::open(other)) else { return false };
+    match (one, other) {
+        (Json::Null, Json::Null) => true,
+        (Json::Bool(a), Json::Bool(b)) => a == b,
+        (Json::Number(a), Json::Number(b)) => a == b,
+        (Json::String(a), Json::String(b)) => a == b,
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)),
+        (Json::Object(a), Json::Object(b)) => {
+            a.len() == b.len() && a.iter().zip(&b).all(|((k, a), (l, b))| k == l && same(a, b))
+        }
+        _ => false,
+    }
+}
+
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
