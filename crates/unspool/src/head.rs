@@ -80,7 +80,7 @@ impl Program {
                         });
                     }
                 }
-                Part::Optional(text) => ops.push(Op::Optional(Literal::new(text, false))),
+                Part::Optional(text) => ops.push(Op::Optional(Literal::exact(text))),
                 Part::Free(_) => ops.push(Op::Free),
                 Part::Slot(slot) => ops.push(Op::Slot(*slot)),
                 Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
@@ -92,7 +92,12 @@ impl Program {
     /// The ops of a template before its first slot that `is_body` holds for.
     pub(crate) fn before(template: &Template, is_body: impl Fn(Slot) -> bool, loose: bool) -> Self {
         let end = template.position(is_body).unwrap_or(template.parts.len());
-        Self::new(&template.parts[..end], loose)
+        let mut program = Self::new(&template.parts[..end], loose);
+        // White space before a body is the body's own to skip; waiting for its end here would hold the announcement.
+        if matches!(program.ops.last(), Some(Op::Space)) {
+            program.ops.pop();
+        }
+        program
     }
 
     /// The first literal, if the program begins with one (white space apart).

@@ -3,6 +3,8 @@
 //! A body is shown the bytes that are not consumed yet. It consumes what it can and says how it stands; what it leaves
 //! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
 
+pub(crate) mod kwargs;
+
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;
 use crate::scan::Literal;
