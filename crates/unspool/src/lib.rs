@@ -22,6 +22,7 @@ pub mod request;
 pub mod scan;
 pub mod schema;
 pub mod setup;
+mod typing;
 mod utf8;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind};
