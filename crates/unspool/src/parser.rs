@@ -99,7 +99,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, state: State, gate: Gate) -> Self {
         let filters = Filters::new(&plan.tables.words.filters);
-        let tokens = Tokens { gate, ..Tokens::default() };
+        let tokens = Tokens::new(gate);
         let memory = Memory { state, tokens, hold: String::new(), base: 0, utf8: Assembler::default(), filters };
         Self { plan, wishes, memory, room: String::new() }
     }

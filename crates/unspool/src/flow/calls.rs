@@ -280,6 +280,12 @@ impl Flow<'_> {
         }
         self.text_begins();
         self.text_of_place(&early.raw, early.start);
+        if bare && early.raw.len() == early.origin.lead {
+            // Not even the first byte fits; it is text, or it would open again.
+            let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
+            self.give(self.pos + first);
+            return;
+        }
         if bare
             && let Some(scan) = early.machine.into_scan()
         {

@@ -42,6 +42,11 @@ pub(crate) enum Gate {
 }
 
 impl Tokens {
+    /// No token yet.
+    pub(crate) fn new(gate: Gate) -> Self {
+        Self { gate, ..Self::default() }
+    }
+
     /// A token's bytes come next. An empty one stands for a piece of the next character.
     #[inline]
     pub(crate) fn push(&mut self, len: usize) {
