@@ -3,7 +3,6 @@
 mod body;
 mod calls;
 mod markup;
-mod switches;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -24,7 +23,7 @@ use writer::Writer;
 /// A value that the syntax cannot say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
-    /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`.
+    /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`, `request`.
     pub place: String,
     /// What is wrong with it, as a sentence without its subject.
     pub message: String,
@@ -57,14 +56,15 @@ impl Pair {
     /// # Errors
     /// A value that the syntax cannot say, by name.
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let _ = (message, request);
-        Ok(String::new())
+        let plan = self.formats(request).map_err(|m| RenderError::at("format", m))?;
+        let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
+        render(plan.reasoning.as_ref(), tools, message, request)
     }
 }
 
 /// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
 /// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
-pub(crate) fn render(
+fn render(
     reasoning: Option<&FormatFile>,
     tools: Option<&FormatFile>,
     message: &Message,

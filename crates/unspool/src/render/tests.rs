@@ -15,6 +15,7 @@ use super::{RenderError, render};
 use crate::format::file::FormatFile;
 use crate::message::{Message, ToolCall};
 use crate::request::Request;
+use crate::setup::Half;
 
 /// A call.
 fn call(name: &str, arguments: &str) -> ToolCall {
@@ -105,13 +106,13 @@ impl Case {
     fn result(&self) -> Result<String, RenderError> {
         let request = request(self.fields.clone());
         let kwargs = &request.chat_template_kwargs;
-        let file = |half: &str, name: &str| {
+        let file = |half: Half, name: &str| {
             let mut file = files::named(half, name, kwargs);
             (self.words)(&mut file);
             file
         };
-        let reasoning = self.reasoning.as_deref().map(|n| file("reasoning", n));
-        let tools = self.tools.as_deref().map(|n| file("tools", n));
+        let reasoning = self.reasoning.as_deref().map(|n| file(Half::Reasoning, n));
+        let tools = self.tools.as_deref().map(|n| file(Half::Tools, n));
         render(reasoning.as_ref(), tools.as_ref(), &self.message, &request)
     }
 

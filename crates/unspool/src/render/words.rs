@@ -2,11 +2,11 @@
 
 use crate::format::file::{Content, FormatFile, Into, Off, StartState, Where};
 use crate::format::template::{Part, Slot, Template};
+use crate::pair::{kwargs, thinks};
 use crate::request::Request;
 
 use super::RenderError;
 use super::markup::{Literals, Opening, closer, first_literal, is_markup, literal_text};
-use super::switches::thinks;
 
 /// How thinking stands when the reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +38,12 @@ impl<'a> Words<'a> {
         tools: Option<&'a FormatFile>,
         request: &Request,
     ) -> Result<Self, RenderError> {
-        let bound = |file: Option<&'a FormatFile>| file.filter(|f| f.bound);
-        let (reasoning, tools) = (reasoning.or(bound(tools)), tools.or(bound(reasoning)));
+        let reasoning = reasoning.or(tools.filter(|f| f.bound));
         let frames = [reasoning, tools].into_iter().flatten().map(|f| &f.content.frame).find(|f| !f.is_empty());
         Ok(Self {
             reasoning,
             tools,
-            thinking: reasoning.map_or(Thinking::Unknown, |f| thinking(f, request)),
+            thinking: reasoning.map_or(Ok(Thinking::Unknown), |f| thinking(f, request))?,
             thoughts: templates(reasoning.map(|f| &f.reasoning.thought[..]))?,
             frames: templates(frames.map(|f| &f[..]))?,
             blocks: templates(tools.map(|f| &f.tools.block[..]))?,
@@ -199,10 +198,11 @@ fn around(template: &Template, slot: Slot) -> [String; 2] {
     [literal_text(before(template, |s| s == slot)), literal_text(after(template, slot))]
 }
 
-fn thinking(file: &FormatFile, request: &Request) -> Thinking {
-    match (thinks(&file.switches, request), file.switches.off, file.start.state) {
+fn thinking(file: &FormatFile, request: &Request) -> Result<Thinking, RenderError> {
+    let on = thinks(&file.switches, &kwargs(request)).map_err(|e| RenderError::at("request", e.message))?;
+    Ok(match (on, file.switches.off, file.start.state) {
         (false, Off::Plain, _) => Thinking::Unknown,
         (true, _, StartState::Reasoning) => Thinking::Open,
         _ => Thinking::Possible,
-    }
+    })
 }
