@@ -44,7 +44,7 @@ impl BodySpec {
     pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, String> {
         Ok(match slot {
             Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, follow)?),
-            Slot::Json => Self::Json(JsonSpec::new(follow)),
+            Slot::Json => Self::Json(JsonSpec::new(&follow)),
             Slot::Params => Self::Params(ParamsSpec::new(tools, follow)?),
             Slot::Elements => Self::Elements(ElementsSpec::new(tools, follow)?),
             Slot::Kwargs => Self::Kwargs(KwargsSpec::new(tools, follow)?),

@@ -247,7 +247,7 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last]) {
             self.lead(self.pos + origin.lead, false);
             self.pos = to;
-            self.s.fresh = true;
+            self.after_call(true);
             return;
         }
         let at = self.offset(self.pos);
