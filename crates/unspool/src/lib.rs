@@ -19,6 +19,7 @@ mod prompt;
 mod registry;
 pub mod render;
 pub mod request;
+pub mod sample;
 pub mod scan;
 pub mod schema;
 pub mod setup;
