@@ -3,6 +3,7 @@
 //! A body is shown the bytes that are not consumed yet. It consumes what it can and says how it stands; what it leaves
 //! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
 
+pub(crate) mod envelope;
 pub(crate) mod json;
 
 use crate::diagnostic::DiagnosticKind;
