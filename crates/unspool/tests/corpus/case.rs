@@ -225,7 +225,9 @@ impl Case {
             _ => serde_json::Map::new(),
         };
         request.insert("tools".to_owned(), self.tools.clone());
-        let request = Request::from_openai(&Value::Object(request)).map_err(|e| format!("request: {e}"))?;
+        let mut request = Request::from_openai(&Value::Object(request)).map_err(|e| format!("request: {e}"))?;
+        // Ids that the model did not write are random otherwise; here every door must give the same.
+        request.id_seed = Some(7);
         let pair = |bytes| REGISTRY.pair(&self.setup(bytes)).map_err(|e| format!("setup: {e}"));
         Ok(Made { pair: pair(None)?, byte_pair: pair(Some(self.token_bytes()))?, request })
     }
