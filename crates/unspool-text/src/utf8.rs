@@ -74,8 +74,13 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_text() {
-        let inputs: [&[u8]; 5] =
-            ["a€🛶é".as_bytes(), b"\xf0\x9f\x9b", b"\xe2\x82x\xac", b"\xff\xfe ok \xc3", b"\xf0\x9f\x9b\xb6\xed\xa0\x80."];
+        let inputs: [&[u8]; 5] = [
+            "a€🛶é".as_bytes(),
+            b"\xf0\x9f\x9b",
+            b"\xe2\x82x\xac",
+            b"\xff\xfe ok \xc3",
+            b"\xf0\x9f\x9b\xb6\xed\xa0\x80.",
+        ];
         for input in inputs {
             let whole = decoded(&[input]);
             assert_eq!(whole, String::from_utf8_lossy(input), "{input:x?}");
