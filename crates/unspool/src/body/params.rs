@@ -1,0 +1,13 @@
+use serde::{Deserialize, Serialize};
+use crate::body::*;
+#[derive(Debug, Clone)]
+pub(crate) struct ParamsSpec {}
+impl ParamsSpec { pub(crate) fn new(_t: &crate::format::file::Tools, _f: Follow) -> Result<Self, String> { Ok(Self{}) } }
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Params {}
+impl Params {
+  pub(crate) fn step(&mut self, _s: &ParamsSpec, _c: &mut Cx<'_>, _i: &str) -> Step { Step{consumed:0,status:Status::Broken} }
+  pub(crate) fn name(&self) -> &str { "" }
+  pub(crate) fn id(&self) -> Option<&str> { None }
+  pub(crate) fn into_scan(self) -> Option<crate::json::scan::JsonScan> { None }
+}
