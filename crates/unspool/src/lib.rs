@@ -12,6 +12,7 @@ pub mod message;
 pub mod parser;
 pub mod render;
 pub mod request;
+mod response_template;
 pub mod scan;
 pub mod schema;
 pub mod setup;
