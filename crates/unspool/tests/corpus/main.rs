@@ -36,7 +36,7 @@ fn random_text_cuts() -> Result<(), Report> {
 }
 
 #[test]
-fn saved_after_every_character() -> Result<(), Report> {
+fn saved_after_every_text() -> Result<(), Report> {
     report::check(Door::SavedText)
 }
 
