@@ -6,11 +6,16 @@
 
 mod case;
 mod compare;
+#[path = "../shared/cuts.rs"]
 mod cuts;
 mod doors;
 mod json;
 mod report;
 mod run;
+#[path = "../shared/same.rs"]
+mod same;
+#[path = "../shared/watch.rs"]
+mod watch;
 
 use doors::Door;
 use report::Report;
