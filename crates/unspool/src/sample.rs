@@ -145,7 +145,11 @@ impl Sampler {
 
 /// The functions among tools.
 fn functions(tools: &Value) -> impl Iterator<Item = &Value> {
-    tools.as_array().into_iter().flatten().filter(|t| function(t).and_then(|f| f.get("name")).is_some_and(Value::is_string))
+    tools
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|t| function(t).and_then(|f| f.get("name")).is_some_and(Value::is_string))
 }
 
 fn function(tool: &Value) -> Option<&Value> {

@@ -4,7 +4,7 @@ use crate::body::{BodyMachine, Cx, Eof, Out, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::format::template::Slot;
-use crate::head::{Advance, Thread};
+use crate::head::{Advance, Op, Thread};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::{Match, blanks};
 
@@ -237,7 +237,8 @@ impl Flow<'_> {
         while !held.is_char_boundary(last) {
             last -= 1;
         }
-        if self.over() && last < held.len() && self.wishes.incomplete == IncompleteCalls::Drop {
+        if self.over() && !held[last..].trim().is_empty() && held.len() - last <= self.limits.name && self.cut_off(held, last) {
+            // The output ended inside the opening: all of it is raw text, the wrapper too.
             last = held.len();
         }
         if self.over() && self.wishes.incomplete == IncompleteCalls::Drop && last == held.len() {
@@ -247,7 +248,7 @@ impl Flow<'_> {
             return;
         }
         let to = self.pos + last;
-        if self.vanishes(origin, &held[origin.lead..last]) {
+        if self.vanishes(origin, &held[origin.lead..last]) && !(self.over() && last == held.len() && self.cut_off(held, origin.first)) {
             self.lead(self.pos + origin.lead, false);
             self.pos = to;
             self.after_call(true);
@@ -256,6 +257,17 @@ impl Flow<'_> {
         let at = self.offset(self.pos);
         self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
         self.begin_text(to);
+    }
+
+    /// Whether the held bytes end in what might have become the call's own opener.
+    fn cut_off(&self, held: &str, from: usize) -> bool {
+        let rest = held[from.min(held.len())..].trim_start();
+        !rest.is_empty()
+            && self.tables.alternatives.iter().any(|a| match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
+                Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
+                Some(Op::Slot(_)) => true,
+                _ => false,
+            })
     }
 
     /// A wrapper without a call that is one vocabulary entry is markup that vanishes; in a thought it is text.

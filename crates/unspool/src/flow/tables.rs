@@ -287,17 +287,14 @@ impl Builder<'_> {
         }
         let opening = self.opening(alternatives);
         let first = first_literal_text(&open.literal);
-        let role = Role { marker: Marker { literal: first, ..open }, id: self.by_id(&close), loose: tools.loose };
-        self.open_outside.push((Role { id: None, ..role }, opening));
-        if !close.literal.is_empty() {
-            let mut role = self.role(close, false);
+        let role = Role { marker: Marker { literal: first, ..open }, id: None, loose: tools.loose };
+        self.open_outside.push((role, opening));
+        for closer in block_closers(&close, tools.loose) {
+            let mut role = self.literal_role(closer.text(), false);
+            role.marker.lead = close.lead.clone();
             role.loose = tools.loose;
             self.close_blocks.push(role);
         }
-    }
-
-    fn by_id(&self, _marker: &Marker) -> Option<u32> {
-        None
     }
 
     /// A call by itself, outside a block or as a further call inside one.
@@ -501,13 +498,15 @@ impl Builder<'_> {
         let reason = [act(&closes, Action::CloseThought), ended, act(&drops, Action::Drop)].concat();
         let fresh = [act(&opens, Action::OpenThought), reason.clone()].concat();
         let reason = if one_block { reason } else { fresh.clone() };
-        let after_gap = [gap.clone(), closers.clone()].concat();
+        // A list's bare bracket closes only where the list is open.
+        let marked: Vec<_> = closers.iter().filter(|(r, _)| is_marker(&r.marker.literal)).cloned().collect();
+        let after_gap = [gap.clone(), marked].concat();
 
         let messages = self.messages();
         let mut sets = Vec::new();
         for place in Place::ALL {
             if let Some(messages) = &messages {
-                let roles = messages.at(place, &outside, &inside, &rest);
+                let roles = messages.at(place, &outside, &[inside.clone(), closers.clone()].concat(), &rest);
                 sets.push(self.set(&roles));
                 continue;
             }
@@ -678,6 +677,7 @@ impl Messages {
             Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, rest].concat(),
             Place::Block | Place::Broken => [&self.end[..], &self.next, inside, calls, rest].concat(),
             Place::Raw => [&self.end[..], rest].concat(),
+            Place::Gap | Place::GapAfter => [&self.end[..], &self.next, inside, calls, rest].concat(),
             _ => [&self.end[..], &self.next, calls, rest].concat(),
         }
     }
@@ -721,8 +721,8 @@ fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
             if !open.literal.is_empty() {
                 add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
             }
-            if !close.literal.is_empty() {
-                add(&mut follow.block_close, Literal::new(&close.literal, loose));
+            for closer in block_closers(&close, loose) {
+                add(&mut follow.block_close, closer);
             }
         }
     }
@@ -739,6 +739,11 @@ fn literals(parts: &[Part], loose: bool) -> Vec<Literal> {
             _ => None,
         })
         .collect()
+}
+
+/// The literals that close a block; each may be missing.
+fn block_closers(close: &Marker, loose: bool) -> Vec<Literal> {
+    literals(&[Part::Text(close.literal.clone())], loose)
 }
 
 fn first_literal_text(text: &str) -> String {

@@ -12,7 +12,8 @@ const DEEPEST: usize = 24;
 /// No list is made longer, whatever its schema wants.
 const MOST_ITEMS: usize = 256;
 
-const WORDS: &[&str] = &["Looe", "Fowey", "quay 3", "low water", "Gannet", "north-east", "reel four", "café", "3 boats", "O'Neill"];
+const WORDS: &[&str] =
+    &["Looe", "Fowey", "quay 3", "low water", "Gannet", "north-east", "reel four", "café", "3 boats", "O'Neill"];
 const KEYS: &[&str] = &["berth", "depth", "crew", "flag"];
 
 /// Makes values of one schema, in which references are looked up.
@@ -88,7 +89,8 @@ impl<'a> Maker<'a> {
             Some(Value::Array(names)) => {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
                 let others: Vec<&str> = names.iter().copied().filter(|n| *n != "null").collect();
-                let is_null = others.is_empty() || names.len() > others.len() && (depth > SHALLOW || self.random.chance(1, 5));
+                let is_null =
+                    others.is_empty() || names.len() > others.len() && (depth > SHALLOW || self.random.chance(1, 5));
                 if is_null { "null" } else { self.random.pick(&others) }
             }
             _ if map.contains_key("properties") || map.contains_key("additionalProperties") => "object",

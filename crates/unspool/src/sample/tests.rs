@@ -80,7 +80,9 @@ fn numbers_keep_their_bounds() {
 
 #[test]
 fn lists_and_texts_keep_their_bounds() {
-    for value in values(&json!({"type": "array", "minItems": 2, "maxItems": 4, "items": {"type": "integer"}, "uniqueItems": true})) {
+    for value in values(
+        &json!({"type": "array", "minItems": 2, "maxItems": 4, "items": {"type": "integer"}, "uniqueItems": true}),
+    ) {
         let items = value.as_array().unwrap();
         assert!((2..=4).contains(&items.len()) && items.iter().all(Value::is_i64), "{value}");
         assert!((1..items.len()).all(|i| !items[..i].contains(&items[i])), "{value}");

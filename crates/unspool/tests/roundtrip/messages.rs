@@ -15,25 +15,31 @@ use super::pairs::Names;
 pub(crate) fn tools() -> Value {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
     json!([
-        function("tide", json!({
-            "type": "object",
-            "properties": {
-                "port": {"type": "string"},
-                "days": {"type": "integer", "minimum": 0},
-                "height": {"type": "number"},
-                "wet": {"type": "boolean"},
-                "note": {"type": ["string", "null"]},
-                "scale": {"enum": ["m", "ft"]},
-                "marks": {"type": "array", "items": {"type": "string"}},
-                "boat": {
-                    "type": "object",
-                    "properties": {"name": {"type": "string"}, "feet": {"type": "number"}, "crew": {"type": "array", "items": {"type": "string"}}},
-                    "required": ["name"],
+        function(
+            "tide",
+            json!({
+                "type": "object",
+                "properties": {
+                    "port": {"type": "string"},
+                    "days": {"type": "integer", "minimum": 0},
+                    "height": {"type": "number"},
+                    "wet": {"type": "boolean"},
+                    "note": {"type": ["string", "null"]},
+                    "scale": {"enum": ["m", "ft"]},
+                    "marks": {"type": "array", "items": {"type": "string"}},
+                    "boat": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string"}, "feet": {"type": "number"}, "crew": {"type": "array", "items": {"type": "string"}}},
+                        "required": ["name"],
+                    },
                 },
-            },
-            "required": ["port"],
-        })),
-        function("harbour.log-2", json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})),
+                "required": ["port"],
+            })
+        ),
+        function(
+            "harbour.log-2",
+            json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})
+        ),
         function("ping", json!({"type": "object", "properties": {}})),
     ])
 }
@@ -41,7 +47,8 @@ pub(crate) fn tools() -> Value {
 /// The texts between the slots of all templates of a format's file.
 fn markers(names: &Names) -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats");
-    let wanted: Vec<String> = [&names.reasoning, &names.tools].into_iter().flatten().map(|n| format!("\"{n}\"")).collect();
+    let wanted: Vec<String> =
+        [&names.reasoning, &names.tools].into_iter().flatten().map(|n| format!("\"{n}\"")).collect();
     let mut out = vec!["<think>".to_owned(), "</think>".to_owned()];
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -66,9 +73,58 @@ fn collect(value: &toml::Value, out: &mut Vec<String>) {
 
 /// Pieces of ordinary text, and some that look like the beginning of something.
 const PIECES: &[&str] = &[
-    "word", " and ", "Looe", ". ", ", ", "\n", "\n\n", " ", "\t", "é", "潮", "🌊", "5", "0.50", "null", "true", "<", ">", "</", "<b>", "</b>",
-    "[", "]", "[1]", "{", "}", "{\"a\": 1}", "(", ")", "f(x)", ")]", "=", ":", "\"", "'", "\\", "\\n", "&amp;", "&", "`", "```", "```json\n", "|", "functools",
-    "function call", "<|", "|>", "<co", "Here is", "\r\n", "name", "\"name\": ",
+    "word",
+    " and ",
+    "Looe",
+    ". ",
+    ", ",
+    "\n",
+    "\n\n",
+    " ",
+    "\t",
+    "é",
+    "潮",
+    "🌊",
+    "5",
+    "0.50",
+    "null",
+    "true",
+    "<",
+    ">",
+    "</",
+    "<b>",
+    "</b>",
+    "[",
+    "]",
+    "[1]",
+    "{",
+    "}",
+    "{\"a\": 1}",
+    "(",
+    ")",
+    "f(x)",
+    ")]",
+    "=",
+    ":",
+    "\"",
+    "'",
+    "\\",
+    "\\n",
+    "&amp;",
+    "&",
+    "`",
+    "```",
+    "```json\n",
+    "|",
+    "functools",
+    "function call",
+    "<|",
+    "|>",
+    "<co",
+    "Here is",
+    "\r\n",
+    "name",
+    "\"name\": ",
 ];
 
 /// Text, `wild` in so many of a hundred pieces a marker or part of one.
@@ -79,11 +135,7 @@ fn text(markers: &[String], wild: u32) -> BoxedStrategy<String> {
         marker[..*at.get(&ends)].to_owned()
     });
     let plain = select(PIECES).prop_map(str::to_owned);
-    let piece = Union::new_weighted(vec![
-        (200 - 2 * wild, plain.boxed()),
-        (wild, part.boxed()),
-        (wild, whole.boxed()),
-    ]);
+    let piece = Union::new_weighted(vec![(200 - 2 * wild, plain.boxed()), (wild, part.boxed()), (wild, whole.boxed())]);
     vec(piece, 1..12).prop_map(|pieces| pieces.concat()).boxed()
 }
 
@@ -109,7 +161,9 @@ fn anything(markers: &[String]) -> BoxedStrategy<String> {
     let leaf = Union::new(vec![
         string(markers),
         number(),
-        select(vec!["true", "false", "null", "{}", "[]", "\"\"", "\" \"", "\"null\"", "\"5\""]).prop_map(str::to_owned).boxed(),
+        select(vec!["true", "false", "null", "{}", "[]", "\"\"", "\" \"", "\"null\"", "\"5\""])
+            .prop_map(str::to_owned)
+            .boxed(),
     ]);
     leaf.prop_recursive(3, 12, 3, |inner| {
         let key = select(vec!["a", "b", "name", "two words", "c-d"]);
@@ -155,14 +209,20 @@ fn call(markers: &[String]) -> BoxedStrategy<ToolCall> {
     let log = string(markers).prop_map(|text| ("harbour.log-2", format!("{{\"text\":{text}}}")));
     let other = select(vec![("ping", "{}".to_owned()), ("unknown", "{\"a\": \"b\"}".to_owned())]);
     Union::new_weighted(vec![(4, tide.boxed()), (1, log.boxed()), (1, other.boxed())])
-        .prop_map(|(name, arguments)| ToolCall { name: name.to_owned(), arguments, complete: true, ..ToolCall::default() })
+        .prop_map(|(name, arguments)| ToolCall {
+            name: name.to_owned(),
+            arguments,
+            complete: true,
+            ..ToolCall::default()
+        })
         .boxed()
 }
 
 /// A message for a pair: parts are left out at random, and all may have pieces of markup.
 pub(crate) fn wild(names: &Names) -> BoxedStrategy<Message> {
     let markers = markers(names);
-    let maybe = |text: BoxedStrategy<String>| Union::new_weighted(vec![(1, Just(String::new()).boxed()), (3, text)]).boxed();
+    let maybe =
+        |text: BoxedStrategy<String>| Union::new_weighted(vec![(1, Just(String::new()).boxed()), (3, text)]).boxed();
     let names = names.clone();
     let calls = Union::new_weighted(vec![(1, Just(Vec::new()).boxed()), (3, vec(call(&markers), 1..4).boxed())]);
     (maybe(text(&markers, 2)), maybe(text(&markers, 2)), calls)

@@ -32,7 +32,8 @@ impl Names {
     }
 
     pub(crate) fn pair(&self) -> Pair {
-        let setup = Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() };
+        let setup =
+            Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() };
         Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{self}: {e}"))
     }
 

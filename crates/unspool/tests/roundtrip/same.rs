@@ -4,7 +4,8 @@ use serde_json::value::RawValue;
 use unspool::message::Message;
 
 pub(crate) fn messages(meant: &Message, parsed: &Message) -> Result<(), String> {
-    let differ = |what: &str, a: &str, b: &str| if a == b { Ok(()) } else { Err(format!("{what}: {b:?} instead of {a:?}")) };
+    let differ =
+        |what: &str, a: &str, b: &str| if a == b { Ok(()) } else { Err(format!("{what}: {b:?} instead of {a:?}")) };
     differ("reasoning", &meant.reasoning, &parsed.reasoning)?;
     differ("content", &meant.content, &parsed.content)?;
     if meant.tool_calls.len() != parsed.tool_calls.len() {
@@ -30,7 +31,9 @@ fn canonical(json: &str) -> String {
         if c == '"' {
             let end = string_end(rest);
             let quoted = &rest[..end];
-            out.push_str(&serde_json::from_str::<String>(quoted).map_or_else(|_| quoted.to_owned(), |s| format!("{s:?}")));
+            out.push_str(
+                &serde_json::from_str::<String>(quoted).map_or_else(|_| quoted.to_owned(), |s| format!("{s:?}")),
+            );
             rest = &rest[end..];
             continue;
         }
