@@ -96,6 +96,12 @@ impl<'s> Turn<'s, '_, '_> {
 impl Params {
     /// Reads on.
     pub(crate) fn step(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        if let State::Value(value) = &mut self.state
+            && value.take_run(spec, cx, input)
+        {
+            self.after_line_break = false;
+            return Step { consumed: input.len(), status: Status::More };
+        }
         let after_line_break = self.after_line_break;
         let mut turn = Turn { spec, cx, object: &mut self.object, input, at: 0, after_line_break };
         let status = loop {

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::escape::{self, CDATA, CDATA_END, Entity};
 use super::opening::{Head, Opening, Tried};
 use super::taking::Taking;
-use super::{Eof, Next, State, Turn, first_match};
+use super::{Cx, Eof, Next, ParamsSpec, State, Turn, first_match};
 use crate::body::Status;
+use crate::json::write::string_piece;
 use crate::scan::{Literal, Match, blanks, is_blank, prefix};
 
 /// An open value.
@@ -107,6 +108,19 @@ impl Value {
         }
     }
 
+    /// The steady state: takes `input` if all of it is plain text of a string.
+    #[inline]
+    pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
+        let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.taking, Taking::String);
+        let Some(last) = input.as_bytes().last().filter(|_| is_ready && cx.eof == Eof::No) else { return false };
+        if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
+            return false;
+        }
+        string_piece(input, |json| cx.out.args(json));
+        self.in_long_run = false;
+        true
+    }
+
     /// Takes the framing before the value; false if more bytes must decide.
     fn begin(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
         let rest = turn.rest().as_bytes();
@@ -125,6 +139,7 @@ impl Value {
     }
 
     /// Gives the first `len` bytes of the rest.
+    #[inline]
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, len: usize) {
         if len > 0 {
             let piece = &turn.rest()[..len];
@@ -148,15 +163,18 @@ impl Value {
     /// Gives all that is certain before `end`, where nothing or something undecided begins.
     fn pause(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> Next {
         let rest = turn.rest().as_bytes();
-        let held = if turn.spec.trim {
+        let ends_blank = end > 0 && is_blank(rest[end - 1]);
+        let held = if !ends_blank {
+            0
+        } else if turn.spec.trim {
             self.blank_run(turn, end)
         } else {
             let trail = turn.spec.templates[self.template].trail.as_bytes();
             let fits = |n: &usize| rest[..end].ends_with(&trail[..*n]);
             (1..=trail.len().min(end)).rev().find(fits).unwrap_or(0)
         };
-        if turn.spec.trim && end > 0 {
-            self.in_long_run = held == 0 && is_blank(rest[end - 1]);
+        if end > 0 {
+            self.in_long_run = turn.spec.trim && ends_blank && held == 0;
         }
         self.give(turn, end - held);
         self.scanned = held;
