@@ -4,7 +4,6 @@
 //! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
 mod escape;
-mod object;
 mod opening;
 mod skip;
 mod spec;
@@ -15,11 +14,12 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
-use self::object::Object;
 use self::opening::{Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
+use super::ends::first_match;
+use super::object::Object;
 use super::{Cx, Eof, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
@@ -186,9 +186,4 @@ fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     }
     turn.at = turn.input.len();
     Next::Over(Status::Done { complete: false })
-}
-
-/// The first of `literals` that stands at the start of `rest`, in order: an undecided one is waited for.
-fn first_match(literals: &[crate::scan::Literal], rest: &[u8]) -> Match {
-    literals.iter().map(|l| l.at(rest)).find(|m| *m != Match::No).unwrap_or(Match::No)
 }
