@@ -52,6 +52,8 @@ pub struct Request {
     pub reasoning_effort: Option<String>,
     /// Calls already in the conversation; native ids count on from there.
     pub calls_before: usize,
+    /// Seed of the ids that the model did not write; missing: random.
+    pub id_seed: Option<u64>,
 }
 
 impl Request {
@@ -60,7 +62,10 @@ impl Request {
     /// # Errors
     /// A field that is there with a value of the wrong kind.
     pub fn from_openai(request: &Value) -> Result<Self, RequestError> {
-        let mut out = Self { tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))), ..Self::default() };
+        let mut out = Self {
+            tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))),
+            ..Self::default()
+        };
         out.tool_choice = tool_choice(request.get("tool_choice"))?;
         out.parallel_tool_calls = boolean(request, "parallel_tool_calls")?;
         out.include_reasoning = boolean(request, "include_reasoning")?;

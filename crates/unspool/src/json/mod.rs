@@ -1,3 +1,6 @@
-//! JSON text: written by us, and scanned as a model writes it.
+//! JSON text: written by us, and read as a model writes it.
 
+pub(crate) mod arguments;
+pub(crate) mod scan;
+pub(crate) mod unescape;
 pub(crate) mod write;

@@ -78,6 +78,17 @@ impl Forms {
         Self { python: false, ..self } == Self::NONE
     }
 
+    /// These forms, or an object.
+    #[must_use]
+    pub(crate) fn or_object(self, rules: Rules) -> Self {
+        Self { objects: true, python: self.python || rules.python, ..self }
+    }
+
+    /// Whether the text is a string in any case, but white space around it may go.
+    pub(crate) fn is_listed_only(self) -> bool {
+        self.listed > 0 && Self { listed: 0, ..self }.is_string_only()
+    }
+
     fn starting(self, byte: u8) -> Guess {
         let is = |may: bool, guess: Guess| if may { guess } else { Guess::String };
         match byte {

@@ -1,0 +1,184 @@
+//! The body `json`: the arguments of one call as JSON, passed on as the model writes them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cx, Eof, Follow, Status, Step};
+use crate::diagnostic::DiagnosticKind;
+use crate::json::arguments::{Arguments, Ending, Progress};
+use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
+
+/// The literals that end a body from outside: its own closers, the block's, and openers of what may follow.
+#[derive(Debug, Clone)]
+pub(crate) struct Closers {
+    literals: Vec<Literal>,
+    first: FirstBytes,
+}
+
+impl Closers {
+    pub(crate) fn new(follow: &Follow) -> Self {
+        let all = [&follow.call_close, &follow.block_close, &follow.call_open];
+        let mut literals: Vec<Literal> = Vec::new();
+        for literal in all.into_iter().flatten().filter(|l| !l.text().is_empty()) {
+            if !literals.contains(literal) {
+                literals.push(literal.clone());
+            }
+        }
+        let first = FirstBytes::new(literals.iter().filter_map(|l| l.text().bytes().next()));
+        Self { literals, first }
+    }
+
+    /// Whether one of them stands at the start of `input`.
+    pub(crate) fn at(&self, input: &[u8]) -> Match {
+        let mut result = Match::No;
+        for literal in &self.literals {
+            match literal.at(input) {
+                Match::Full(n) => return Match::Full(n),
+                Match::Partial => result = Match::Partial,
+                Match::No => {}
+            }
+        }
+        result
+    }
+
+    /// The first place at which one of them stands, or may stand once more bytes are there.
+    fn find(&self, input: &[u8]) -> Option<(usize, Match)> {
+        let mut from = 0;
+        while let Some(at) = self.first.find(input, from) {
+            match self.at(&input[at..]) {
+                Match::No => from = at + 1,
+                found => return Some((at, found)),
+            }
+        }
+        None
+    }
+}
+
+/// What the body has to know of its format.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonSpec {
+    closers: Closers,
+    /// Calls have a closer, so that broken JSON has an end too.
+    closed: bool,
+}
+
+impl JsonSpec {
+    /// The spec of a body that these literals may follow.
+    pub(crate) fn new(follow: &Follow) -> Self {
+        Self { closers: Closers::new(follow), closed: !follow.call_close.is_empty() }
+    }
+}
+
+/// The state of one body.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JsonBody {
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum State {
+    /// In the JSON value, or before it.
+    Json(Arguments),
+    /// Behind a byte that is no JSON: everything is passed on, up to a closer.
+    Raw,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Json(Arguments::default())
+    }
+}
+
+impl JsonBody {
+    /// Reads on.
+    ///
+    /// The body ends where its value ends. Where it is no JSON it goes on to a closer (kimi_k2/bad-json), or, if the format
+    /// has none, breaks.
+    pub(crate) fn step(&mut self, spec: &JsonSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        let State::Json(arguments) = &mut self.state else { return raw(spec, cx, input, 0) };
+        let mut at = 0;
+        if !arguments.begun() {
+            at = blanks(input.as_bytes());
+            match spec.closers.at(&input.as_bytes()[at..]) {
+                Match::No => {}
+                Match::Partial if cx.eof == Eof::No => return Step { consumed: at, status: Status::More },
+                Match::Partial if cx.eof == Eof::Length => return done(at, false),
+                // Nothing was written between the markers: no arguments.
+                Match::Full(_) | Match::Partial => {
+                    cx.out.args("{}");
+                    return done(at, true);
+                }
+            }
+        }
+        let (len, progress) = arguments.step(&input[at..], cx.limits, &mut |json| cx.out.args(json));
+        at += len;
+        match progress {
+            Progress::More => self.ran_out(cx, at),
+            Progress::End(ending) => {
+                match ending {
+                    Ending::Whole => {}
+                    Ending::Nothing => cx.out.args("{}"),
+                    Ending::NoJson => not_json(cx, at, ""),
+                }
+                done(at, ending != Ending::NoJson)
+            }
+            Progress::Bad => {
+                let end = input[at..].chars().next().map_or(at, |c| at + c.len_utf8());
+                not_json(cx, at, &input[at..end]);
+                if !spec.closed {
+                    return Step { consumed: at, status: Status::Broken };
+                }
+                self.state = State::Raw;
+                raw(spec, cx, input, at)
+            }
+        }
+    }
+
+    /// The input is used up.
+    fn ran_out(&mut self, cx: &mut Cx<'_>, at: usize) -> Step {
+        let State::Json(arguments) = &self.state else { return Step { consumed: at, status: Status::More } };
+        match cx.eof {
+            Eof::No => Step { consumed: at, status: Status::More },
+            Eof::Stop if !arguments.begun() => {
+                cx.out.args("{}");
+                done(at, true)
+            }
+            Eof::Stop | Eof::Length => {
+                let whole = arguments.finish(&mut |json| cx.out.args(json));
+                // A number has no end of its own: cut off, it may have had more digits.
+                done(at, whole && cx.eof == Eof::Stop)
+            }
+        }
+    }
+}
+
+fn done(consumed: usize, complete: bool) -> Step {
+    Step { consumed, status: Status::Done { complete } }
+}
+
+/// Passes everything on from `from` to a closer. White space before a closer is its framing.
+fn raw(spec: &JsonSpec, cx: &mut Cx<'_>, input: &str, from: usize) -> Step {
+    let bytes = input.as_bytes();
+    let found = spec.closers.find(&bytes[from..]);
+    let end = found.map_or(bytes.len(), |(at, _)| from + at);
+    let blank = bytes[from..end].iter().rev().take(cx.limits.blank).take_while(|b| is_blank(**b)).count();
+    let end = end - blank;
+    if from < end {
+        cx.out.args(&input[from..end]);
+    }
+    match found {
+        Some((_, Match::Full(_))) => done(end, false),
+        _ if cx.eof == Eof::No => Step { consumed: end, status: Status::More },
+        _ => done(end, false),
+    }
+}
+
+/// Notes that the arguments are no JSON, as of `at`.
+fn not_json(cx: &mut Cx<'_>, at: usize, text: &str) {
+    let message = "the arguments are not JSON; they are passed on as the model wrote them";
+    cx.out.note(DiagnosticKind::NotJson, at, text, message);
+}
+
+#[cfg(test)]
+pub(crate) mod drive;
+#[cfg(test)]
+pub(crate) mod tests;

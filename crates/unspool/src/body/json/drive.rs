@@ -1,0 +1,129 @@
+//! Runs a body in a test the way a parser does, over every way to cut its input.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::super::{Cx, Eof, Out, Status, Step};
+use crate::diagnostic::DiagnosticKind;
+use crate::limits::Limits;
+
+/// A body under test.
+pub(crate) trait Machine: Default + Clone + PartialEq + std::fmt::Debug + Serialize + DeserializeOwned {
+    type Spec;
+    fn advance(&mut self, spec: &Self::Spec, cx: &mut Cx<'_>, input: &str) -> Step;
+    /// What is told when a call is named.
+    fn head(&self) -> String;
+}
+
+/// All that a body said, in order and in one line each, neighbouring pieces of arguments joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    pub(crate) said: Vec<String>,
+    pub(crate) notes: Vec<(DiagnosticKind, usize, String)>,
+    /// Bytes taken in all.
+    pub(crate) taken: usize,
+}
+
+struct Record<'a> {
+    trace: &'a mut Trace,
+    base: usize,
+}
+
+impl Out for Record<'_> {
+    fn args(&mut self, json: &str) {
+        assert!(!json.is_empty(), "an empty piece says nothing");
+        match self.trace.said.last_mut() {
+            Some(last) if last.starts_with("args ") => last.push_str(json),
+            _ => self.trace.said.push(format!("args {json}")),
+        }
+    }
+
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, _: &str) {
+        self.trace.notes.push((kind, self.base + at, text.to_owned()));
+    }
+}
+
+/// Runs a fresh machine over `pieces`, the last of which ends in `eof`.
+pub(crate) fn drive<M: Machine>(spec: &M::Spec, pieces: &[&str], eof: Eof, limits: &Limits) -> Trace {
+    let mut machine = M::default();
+    let mut trace = Trace::default();
+    let mut held = String::new();
+    let last = pieces.len().saturating_sub(1);
+    for (i, piece) in pieces.iter().enumerate() {
+        held.push_str(piece);
+        let eof = if i == last { eof } else { Eof::No };
+        loop {
+            let base = trace.taken;
+            let step = {
+                let mut record = Record { trace: &mut trace, base };
+                let mut cx = Cx { out: &mut record, schema: None, limits, eof };
+                machine.advance(spec, &mut cx, &held)
+            };
+            trace.taken += step.consumed;
+            held.drain(..step.consumed);
+            let saved = serde_json::to_value(&machine).expect("a state can be saved");
+            let restored: M = serde_json::from_value(saved).expect("a state can be restored");
+            assert_eq!(restored, machine);
+            machine = restored;
+            match step.status {
+                Status::More => {
+                    assert_eq!(eof, Eof::No, "nothing more comes, but more is asked for");
+                    let bound = limits.blank + 64;
+                    assert!(held.len() <= bound, "{} bytes held", held.len());
+                    break;
+                }
+                Status::Named => trace.said.push(format!("named {}", machine.head())),
+                Status::CallEnd { complete } => trace.said.push(format!("end {complete}")),
+                Status::Done { complete } => {
+                    trace.said.push(format!("done {complete}"));
+                    return trace;
+                }
+                Status::Broken => {
+                    trace.said.push("broken".to_owned());
+                    return trace;
+                }
+            }
+        }
+    }
+    trace
+}
+
+/// Runs over `text` whole, in every two pieces and character by character; all must say the same.
+pub(crate) fn drive_all_ways<M: Machine>(spec: &M::Spec, text: &str, eof: Eof, limits: &Limits) -> Trace {
+    let whole = drive::<M>(spec, &[text], eof, limits);
+    for (cut, _) in text.char_indices() {
+        let halves = drive::<M>(spec, &[&text[..cut], &text[cut..]], eof, limits);
+        assert_same(&halves, &whole, &format!("{text:?} cut at {cut}"));
+    }
+    let mut chars: Vec<&str> = text.split("").filter(|c| !c.is_empty()).collect();
+    // The end may come alone.
+    chars.push("");
+    assert_same(&drive::<M>(spec, &chars, eof, limits), &whole, &format!("{text:?} char by char"));
+    whole
+}
+
+/// Where nothing is known of a call yet, its raw bytes are given back: how many were taken by then does not matter.
+fn assert_same(one: &Trace, other: &Trace, what: &str) {
+    let raw = |t: &Trace| t.said.last().is_some_and(|s| s == "broken") && !t.said.iter().any(|s| s.starts_with("args"));
+    assert_eq!((&one.said, &one.notes), (&other.said, &other.notes), "{what}");
+    if !raw(other) {
+        assert_eq!(one.taken, other.taken, "{what}");
+    }
+}
+
+/// Cuts `text` at these places, wherever they are the border of a character.
+pub(crate) fn cut_at<'a>(text: &'a str, places: &[usize]) -> Vec<&'a str> {
+    let mut places: Vec<usize> =
+        places.iter().map(|p| p % (text.len() + 1)).filter(|p| text.is_char_boundary(*p)).collect();
+    places.sort_unstable();
+    places.push(text.len());
+    let mut from = 0;
+    places
+        .into_iter()
+        .map(|to| {
+            let piece = &text[from..to];
+            from = to;
+            piece
+        })
+        .collect()
+}
