@@ -19,9 +19,11 @@ mod prompt;
 mod registry;
 pub mod render;
 pub mod request;
+pub mod sample;
 pub mod scan;
 pub mod schema;
 pub mod setup;
+mod typing;
 mod utf8;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind};

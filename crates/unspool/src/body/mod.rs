@@ -10,6 +10,8 @@ pub(crate) mod kwargs;
 pub(crate) mod literals;
 mod machine;
 pub(crate) mod params;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use machine::{BodyMachine, BodySpec};
 

@@ -31,7 +31,10 @@ impl Flow<'_> {
                 self.s.seen = 0;
             }
             Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
-            Action::Open(_) | Action::Body | Action::EndMessage => {}
+            Action::Body => self.open_message(marker, end),
+            Action::EndMessage => self.end_message(marker, end),
+            Action::NextMessage => self.end_message(marker, marker),
+            Action::Open(_) => {}
         }
     }
 
@@ -96,9 +99,6 @@ impl Flow<'_> {
     fn keep_marker(&mut self, marker: usize, end: usize) {
         if self.tables.words.into_content {
             let w = self.w;
-            if self.s.place == Place::ReasonFresh {
-                self.s.opener_due = false;
-            }
             self.content(&w[marker..end]);
         }
     }

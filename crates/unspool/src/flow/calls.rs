@@ -4,7 +4,7 @@ use crate::body::{BodyMachine, Cx, Eof, Out, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::format::template::Slot;
-use crate::head::{Advance, Thread};
+use crate::head::{Advance, Op, Thread};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::{Match, blanks};
 
@@ -13,17 +13,17 @@ use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
 /// An opening that is complete: what the call is, and which bytes it took.
-struct Opened {
-    alternative: usize,
-    name: String,
-    id: Option<String>,
+pub(crate) struct Opened {
+    pub(crate) alternative: usize,
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
     /// The tag closed itself.
-    closed: bool,
-    origin: Origin,
+    pub(crate) closed: bool,
+    pub(crate) origin: Origin,
     /// All bytes of the opening, from the white space before it on.
-    raw: String,
+    pub(crate) raw: String,
     /// Offset of `raw` in the output.
-    start: u64,
+    pub(crate) start: u64,
 }
 
 /// Takes nothing: an envelope before its name writes nothing.
@@ -47,6 +47,9 @@ impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
         let Some(open) = &mut self.open else { return };
+        if json.is_empty() {
+            return;
+        }
         if open.written + json.len() > self.most {
             self.over = true;
             return;
@@ -234,7 +237,8 @@ impl Flow<'_> {
         while !held.is_char_boundary(last) {
             last -= 1;
         }
-        if self.over() && last < held.len() && self.wishes.incomplete == IncompleteCalls::Drop {
+        if self.over() && !held[last..].trim().is_empty() && held.len() - last <= self.limits.name && self.cut_off(held, last) {
+            // The output ended inside the opening: all of it is raw text, the wrapper too.
             last = held.len();
         }
         if self.over() && self.wishes.incomplete == IncompleteCalls::Drop && last == held.len() {
@@ -244,7 +248,7 @@ impl Flow<'_> {
             return;
         }
         let to = self.pos + last;
-        if self.vanishes(origin, &held[origin.lead..last]) {
+        if self.vanishes(origin, &held[origin.lead..last]) && !(self.over() && last == held.len() && self.cut_off(held, origin.first)) {
             self.lead(self.pos + origin.lead, false);
             self.pos = to;
             self.after_call(true);
@@ -253,6 +257,17 @@ impl Flow<'_> {
         let at = self.offset(self.pos);
         self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
         self.begin_text(to);
+    }
+
+    /// Whether the held bytes end in what might have become the call's own opener.
+    fn cut_off(&self, held: &str, from: usize) -> bool {
+        let rest = held[from.min(held.len())..].trim_start();
+        !rest.is_empty()
+            && self.tables.alternatives.iter().any(|a| match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
+                Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
+                Some(Op::Slot(_)) => true,
+                _ => false,
+            })
     }
 
     /// A wrapper without a call that is one vocabulary entry is markup that vanishes; in a thought it is text.
@@ -300,7 +315,7 @@ impl Flow<'_> {
     }
 
     /// The name is known: the client hears of the call, unless the request wants none.
-    fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
         let origin = opened.origin;
         self.tokens.open_gate(self.offset(self.pos));
         let lead = &opened.raw[..origin.lead];

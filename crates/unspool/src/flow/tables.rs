@@ -197,14 +197,25 @@ impl Builder<'_> {
         if calls.is_empty() {
             return Err(("tools.call".into(), "a tools half needs a call template".into()));
         }
-        let follow = follow(&calls, &blocks, tools.loose);
+        let mut follow = follow(&calls, &blocks, tools.loose);
+        if let Some(words) = self.channel_words() {
+            // A message's end closes its body, whichever it is.
+            let ends = words.end.iter().map(|end| Literal::new(end, false));
+            follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
+        }
+        let follow = follow;
         for call in &calls {
             let slot = call.body().ok_or_else(|| {
                 ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
             })?;
             let body = BodySpec::new(slot, tools, follow.clone()).map_err(|m| ("tools".to_owned(), m))?;
             let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
-            self.forms.push(Form { body, closers: literals(after, tools.loose) });
+            let mut closers = literals(after, tools.loose);
+            if let Some(words) = self.channel_words() {
+                // What ends the message is the flow's to read.
+                closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
+            }
+            self.forms.push(Form { body, closers });
         }
         let structure = structure(tools, &follow)?;
         for block in &blocks {
@@ -276,17 +287,14 @@ impl Builder<'_> {
         }
         let opening = self.opening(alternatives);
         let first = first_literal_text(&open.literal);
-        let role = Role { marker: Marker { literal: first, ..open }, id: self.by_id(&close), loose: tools.loose };
-        self.open_outside.push((Role { id: None, ..role }, opening));
-        if !close.literal.is_empty() {
-            let mut role = self.role(close, false);
+        let role = Role { marker: Marker { literal: first, ..open }, id: None, loose: tools.loose };
+        self.open_outside.push((role, opening));
+        for closer in block_closers(&close, tools.loose) {
+            let mut role = self.literal_role(closer.text(), false);
+            role.marker.lead = close.lead.clone();
             role.loose = tools.loose;
             self.close_blocks.push(role);
         }
-    }
-
-    fn by_id(&self, _marker: &Marker) -> Option<u32> {
-        None
     }
 
     /// A call by itself, outside a block or as a further call inside one.
@@ -490,10 +498,18 @@ impl Builder<'_> {
         let reason = [act(&closes, Action::CloseThought), ended, act(&drops, Action::Drop)].concat();
         let fresh = [act(&opens, Action::OpenThought), reason.clone()].concat();
         let reason = if one_block { reason } else { fresh.clone() };
-        let after_gap = [gap.clone(), closers.clone()].concat();
+        // A list's bare bracket closes only where the list is open.
+        let marked: Vec<_> = closers.iter().filter(|(r, _)| is_marker(&r.marker.literal)).cloned().collect();
+        let after_gap = [gap.clone(), marked].concat();
 
+        let messages = self.messages();
         let mut sets = Vec::new();
         for place in Place::ALL {
+            if let Some(messages) = &messages {
+                let roles = messages.at(place, &outside, &[inside.clone(), closers.clone()].concat(), &rest);
+                sets.push(self.set(&roles));
+                continue;
+            }
             let roles: Vec<(Role, Action)> = match place {
                 Place::Header | Place::Wait | Place::Content => {
                     [&thinking[..], &outside, &framed, &rest].concat()
@@ -509,10 +525,7 @@ impl Builder<'_> {
             };
             sets.push(self.set(&roles));
         }
-        let channels = match self.channel_words() {
-            Some(words) => Some(ChannelTables::new(words, source)?),
-            None => None,
-        };
+        let channels = self.channel_words().map(ChannelTables::new);
         Ok(Tables {
             words,
             sets,
@@ -530,6 +543,19 @@ impl Builder<'_> {
 
     fn channel_words(&self) -> Option<&Channels> {
         self.source.reasoning.and_then(|f| f.channels.as_ref()).or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
+    }
+
+    fn messages(&self) -> Option<Messages> {
+        let words = self.channel_words()?;
+        let roles = |texts: &[String], action: Action| {
+            texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
+        };
+        Some(Messages {
+            body: roles(std::slice::from_ref(&words.body), Action::Body),
+            end: roles(&words.end, Action::EndMessage),
+            next: if words.restart { roles(std::slice::from_ref(&words.start), Action::NextMessage) } else { Vec::new() },
+            unframed: words.unframed,
+        })
     }
 
     fn thoughts(&self) -> Result<Vec<(Marker, Marker)>, Fault> {
@@ -629,6 +655,34 @@ impl Builder<'_> {
     }
 }
 
+/// Patterns of a format of messages.
+struct Messages {
+    body: Vec<(Role, Action)>,
+    end: Vec<(Role, Action)>,
+    next: Vec<(Role, Action)>,
+    unframed: bool,
+}
+
+impl Messages {
+    fn at(
+        &self,
+        place: Place,
+        outside: &[(Role, Action)],
+        inside: &[(Role, Action)],
+        rest: &[(Role, Action)],
+    ) -> Vec<(Role, Action)> {
+        let calls = if self.unframed { outside } else { &[] };
+        match place {
+            Place::Header => [&self.body, &self.end, calls, rest].concat(),
+            Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, rest].concat(),
+            Place::Block | Place::Broken => [&self.end[..], &self.next, inside, calls, rest].concat(),
+            Place::Raw => [&self.end[..], rest].concat(),
+            Place::Gap | Place::GapAfter => [&self.end[..], &self.next, inside, calls, rest].concat(),
+            _ => [&self.end[..], &self.next, calls, rest].concat(),
+        }
+    }
+}
+
 /// Literals that mark structure behind a call's name.
 fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
     let mut out = Vec::new();
@@ -667,8 +721,8 @@ fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
             if !open.literal.is_empty() {
                 add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
             }
-            if !close.literal.is_empty() {
-                add(&mut follow.block_close, Literal::new(&close.literal, loose));
+            for closer in block_closers(&close, loose) {
+                add(&mut follow.block_close, closer);
             }
         }
     }
@@ -685,6 +739,11 @@ fn literals(parts: &[Part], loose: bool) -> Vec<Literal> {
             _ => None,
         })
         .collect()
+}
+
+/// The literals that close a block; each may be missing.
+fn block_closers(close: &Marker, loose: bool) -> Vec<Literal> {
+    literals(&[Part::Text(close.literal.clone())], loose)
 }
 
 fn first_literal_text(text: &str) -> String {
