@@ -5,6 +5,22 @@ use unspool_server::ServeConfig;
 
 use crate::common::{Choice, Gateway, WIRES, chat, pair, plain_chat};
 
+/// Pairs beside those of `WIRES`.
+const FORMATS: &[(&str, &str)] = &[
+    ("holo2", "qwen3_json"),
+    ("deepseek_r1", "longcat"),
+    ("qwen3", "qwen3_xml"),
+    ("seed_oss", "seed_oss"),
+    ("deepseek_v3", "deepseek_v31"),
+    ("glm45", "glm45"),
+    ("glm47", "glm47"),
+    ("step3", "llama3_json"),
+    ("qwen3", "llama4_json"),
+    ("minimax_m2", "minimax_m2"),
+    ("qwen3", "granite4"),
+    ("qwen3", "internlm"),
+];
+
 async fn answer(gateway: &Gateway, request: &Value) -> Choice {
     Choice::of_whole(&gateway.whole(request).await["choices"][0])
 }
@@ -31,6 +47,24 @@ async fn a_turn_has_a_thought_a_sentence_and_two_calls() {
             assert!(!whole.content.contains(['<', '>', '{']), "markup in the content: {whole:?}");
             fits(&whole);
         }
+        gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn every_format_can_be_mocked() {
+    for (reasoning, tools) in FORMATS {
+        let gateway = Gateway::start(pair(reasoning, tools)).await;
+        for seed in 0..8 {
+            let request = chat(json!({"seed": seed, "tool_choice": "required"}));
+            let whole = answer(&gateway, &request).await;
+            let streamed = gateway.streamed(&request).await.one().comparable();
+            assert_eq!(streamed, whole.comparable(), "{reasoning} + {tools}, seed {seed}");
+            assert_eq!((whole.calls.len(), whole.finish.as_deref()), (2, Some("tool_calls")), "{tools}: {whole:?}");
+            fits(&whole);
+        }
+        let plain = answer(&gateway, &plain_chat(json!({}))).await;
+        assert!(plain.calls.is_empty() && !plain.content.is_empty(), "{reasoning} + {tools}: {plain:?}");
         gateway.stop().await;
     }
 }
