@@ -28,8 +28,11 @@ enum Plan {
 enum Then {
     End,
     Break,
-    /// Tells when the connection is gone.
-    Wait(oneshot::Sender<()>),
+    /// Tells that it waits, and when the connection is gone.
+    Wait {
+        begun: oneshot::Sender<()>,
+        gone: oneshot::Sender<()>,
+    },
 }
 
 #[derive(Default)]
@@ -81,7 +84,8 @@ fn sent(chunks: Vec<Vec<u8>>, then: Then) -> impl Stream<Item = io::Result<Vec<u
             Err(io::Error::other("killed"))
         })
         .boxed(),
-        Then::Wait(gone) => stream::unfold(Some(gone), |gone| async {
+        Then::Wait { begun, gone } => stream::once(async {
+            let _ = begun.send(());
             // The guard is dropped with the stream, when hyper sees that the client is gone.
             let _guard = gone;
             std::future::pending().await
@@ -89,6 +93,13 @@ fn sent(chunks: Vec<Vec<u8>>, then: Then) -> impl Stream<Item = io::Result<Vec<u
         .boxed(),
     };
     stream::iter(chunks.into_iter().map(Ok)).chain(rest)
+}
+
+/// A server that falls silent; tells that it does, and when it is freed.
+fn waiting() -> (Then, oneshot::Receiver<()>, oneshot::Receiver<()>) {
+    let (begun, has_begun) = oneshot::channel();
+    let (gone, is_gone) = oneshot::channel();
+    (Then::Wait { begun, gone }, has_begun, is_gone)
 }
 
 fn event(text: &str) -> Vec<u8> {
@@ -265,8 +276,8 @@ async fn a_backend_that_is_not_there_is_an_error() {
 #[tokio::test]
 async fn a_client_that_hangs_up_frees_the_backend() {
     for streamed in [true, false] {
-        let (gone, freed) = oneshot::channel();
-        let (_, url) = Server::start(vec![events(vec![event("One ")], Then::Wait(gone))]).await;
+        let (then, begun, freed) = waiting();
+        let (_, url) = Server::start(vec![events(vec![event("One ")], then)]).await;
         let gateway = gateway(&url, ServeConfig::default()).await;
         let body = plain_chat(json!({"stream": streamed})).to_string();
         let request = gateway.client.post(format!("{}/v1/chat/completions", gateway.base));
@@ -277,11 +288,13 @@ async fn a_client_that_hangs_up_frees_the_backend() {
             while !String::from_utf8_lossy(&read).contains("One ") {
                 read.extend(response.chunk().await.expect("the stream can be read").expect("it goes on"));
             }
-            drop(response);
+            begun.await.expect("the backend waits");
         } else {
-            // The answer never comes; the client gives up.
-            let patience = std::time::Duration::from_millis(300);
-            assert!(request.timeout(patience).send().await.is_err_and(|error| error.is_timeout()));
+            // The answer never comes; the client gives up once the backend has begun it.
+            tokio::select! {
+                answer = request.send() => panic!("{answer:?}"),
+                begun = begun => begun.expect("the backend waits"),
+            }
         }
         let freed = tokio::time::timeout(std::time::Duration::from_secs(20), freed).await;
         assert!(matches!(freed, Ok(Err(_))), "the backend's request is still open (streamed: {streamed})");
@@ -291,8 +304,8 @@ async fn a_client_that_hangs_up_frees_the_backend() {
 
 #[tokio::test]
 async fn a_silent_backend_is_given_up() {
-    let (gone, _freed) = oneshot::channel();
-    let (_, url) = Server::start(vec![events(vec![event("One ")], Then::Wait(gone))]).await;
+    let (then, _begun, _freed) = waiting();
+    let (_, url) = Server::start(vec![events(vec![event("One ")], then)]).await;
     let gateway = gateway(&url, ServeConfig { backend_timeout: 1, ..ServeConfig::default() }).await;
     let streamed = gateway.streamed(&plain_chat(json!({}))).await;
     assert_eq!(streamed.one().content, "One ");
@@ -302,9 +315,9 @@ async fn a_silent_backend_is_given_up() {
 
 #[tokio::test]
 async fn a_server_that_stays_open_after_its_end_is_not_waited_for() {
-    let (gone, _freed) = oneshot::channel();
+    let (then, _begun, _freed) = waiting();
     let end = b"data: {\"choices\": [{\"text\": \"\", \"finish_reason\": \"length\"}]}\n\n".to_vec();
-    let (_, url) = Server::start(vec![events(vec![event("One."), end], Then::Wait(gone))]).await;
+    let (_, url) = Server::start(vec![events(vec![event("One."), end], then)]).await;
     let gateway = gateway(&url, ServeConfig::default()).await;
     let streamed = gateway.streamed(&plain_chat(json!({}))).await;
     assert_eq!((streamed.one().finish.as_deref(), streamed.error.as_ref()), (Some("length"), None));

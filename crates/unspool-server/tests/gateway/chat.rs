@@ -156,6 +156,21 @@ async fn a_request_can_leave_parts_out() {
 }
 
 #[tokio::test]
+async fn oddities_are_told_to_those_who_ask() {
+    let (reasoning, tools, text) = WIRES[0];
+    let lines = [json!({"text": text.replace("\"wind\"", "\"storm\"")})];
+    let gateway = replaying(&lines, pair(reasoning, tools)).await;
+    let told = gateway.whole(&chat(json!({"include_diagnostics": true}))).await["choices"][0]["diagnostics"].clone();
+    assert_eq!((&told[0]["kind"], told.as_array().map(Vec::len)), (&json!("unknown_function"), Some(1)), "{told}");
+    let streamed = gateway.streamed(&chat(json!({"include_diagnostics": true}))).await;
+    assert_eq!(json!(streamed.one().diagnostics), told);
+    let silent = gateway.whole(&chat(json!({}))).await;
+    assert!(silent["choices"][0].get("diagnostics").is_none());
+    assert!(gateway.streamed(&chat(json!({}))).await.one().diagnostics.is_empty());
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn outputs_end_where_the_request_says() {
     let gateway = replaying(&[tokens()], ServeConfig::default()).await;
     let short = gateway.streamed(&plain_chat(json!({"max_completion_tokens": 4, "max_tokens": 9}))).await;

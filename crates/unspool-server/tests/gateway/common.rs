@@ -184,6 +184,7 @@ pub(crate) struct Choice {
     pub(crate) finish: Option<String>,
     pub(crate) stop_reason: Value,
     pub(crate) argument_deltas: usize,
+    pub(crate) diagnostics: Vec<Value>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -232,6 +233,7 @@ impl Folded {
         assert!(choice.finish.is_none(), "a chunk follows the last one: {chunk}");
         choice.reasoning.push_str(delta["reasoning"].as_str().unwrap_or_default());
         choice.content.push_str(delta["content"].as_str().unwrap_or_default());
+        choice.diagnostics.extend(chunk["diagnostics"].as_array().into_iter().flatten().cloned());
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
             let at = usize::try_from(call["index"].as_u64().expect("a call has an index")).expect("it is small");
             let arguments = call["function"]["arguments"].as_str().expect("a call delta has arguments");
@@ -272,7 +274,7 @@ impl Choice {
             calls: message["tool_calls"].as_array().into_iter().flatten().map(call).collect(),
             finish: choice["finish_reason"].as_str().map(str::to_owned),
             stop_reason: choice["stop_reason"].clone(),
-            argument_deltas: 0,
+            ..Self::default()
         }
     }
 

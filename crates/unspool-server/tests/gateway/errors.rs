@@ -189,11 +189,22 @@ fn faults_at_start_up_name_their_place() {
         (ServeConfig { tool_parser_plugin: Some(broken), ..base() }, vec!["broken.toml"]),
         (ServeConfig { tool_parser_plugin: Some(taken), ..base() }, vec!["taken.toml", "hermes"]),
         (ServeConfig { backend: BackendSpec::Replay("no/such.jsonl".into()), ..base() }, vec!["no/such.jsonl"]),
+        (ServeConfig { backend: BackendSpec::OpenAi("http://".into()), ..base() }, vec!["address"]),
+        (ServeConfig { backend_timeout: 0, ..base() }, vec!["--backend-timeout"]),
         (ServeConfig { mock_rate: f64::NAN, ..base() }, vec!["--mock-rate"]),
     ] {
         let told = fails(config);
         assert!(words.iter().all(|word| told.contains(word)), "{words:?}: {told}");
     }
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_an_error() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+    let port = listener.local_addr().expect("a listener has an address").port();
+    let config = ServeConfig { host: "127.0.0.1".into(), port, ..ServeConfig::default() };
+    let error = unspool_server::run(&config, |_| panic!("it listens")).await.expect_err("the port is taken");
+    assert!(error.message.contains(&port.to_string()) && error.hint.is_some_and(|hint| hint.contains("--port")));
 }
 
 #[tokio::test]
