@@ -18,6 +18,12 @@ impl Flow<'_> {
         if self.s.place == Place::Broken {
             self.tell_unplaced();
         }
+        if let Some(form) = self.s.closer_is_text.take()
+            && tables.forms[form].closers.iter().any(|closer| *closer == pattern.literal)
+        {
+            self.begin_text(end);
+            return;
+        }
         match pattern.action {
             Action::OpenThought => self.open_thought(pattern, marker, end),
             Action::CloseThought => self.close_thought(pattern, marker, end),

@@ -1,5 +1,8 @@
 //! Calls: their opening with retreat, their announcement, their body, their closers.
 
+use std::borrow::Cow;
+
+use crate::body::params::blank_marks;
 use crate::body::{BodyMachine, Cx, Eof, Out, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
@@ -80,8 +83,8 @@ impl Flow<'_> {
             && matches!(self.s.place, Place::Wait | Place::Content | Place::After | Place::Gap | Place::GapAfter);
         let wanted = match alternative.guided {
             Guided::No => true,
-            Guided::List => matches!(self.wishes.choice, ToolChoice::Required | ToolChoice::Named(_)),
-            Guided::Arguments => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
+            Guided::Required => self.wishes.choice == ToolChoice::Required,
+            Guided::Named => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
         };
         wanted && (!alternative.at_start || at_start)
     }
@@ -115,14 +118,14 @@ impl Flow<'_> {
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let held = &self.w[self.pos..];
+        let held = in_tags(&self.w[self.pos..], self.tables.marks);
         let mut accepted = None;
         let mut last = head.origin.first;
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, held, over, limits) {
+            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
                 Advance::Accept if accepted.is_none() => accepted = Some(i),
                 Advance::Accept | Advance::More => {}
                 Advance::Fail => {
@@ -135,9 +138,8 @@ impl Flow<'_> {
         }
         if let Some(i) = accepted {
             let (alternative, thread) = head.threads[i].clone();
-            let others = head.threads[i + 1..].iter().map(|(a, _)| *a).collect();
             let origin = head.origin;
-            self.accept(alternative, &thread, origin, others);
+            self.accept(alternative, &thread, origin);
             return Go::Again;
         }
         if head.threads.is_empty() || held.len() > limits.head + limits.name {
@@ -149,21 +151,22 @@ impl Flow<'_> {
     }
 
     /// An opening's template fits up to its body.
-    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin, others: Vec<usize>) {
+    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin) {
         let tables = self.tables;
         let form = tables.alternatives[alternative].form;
         let machine = tables.forms[form].body.machine();
         let held = &self.w[self.pos..];
         let raw = held[..thread.pos].to_owned();
+        let held = &in_tags(held, tables.marks);
         let start = self.offset(self.pos);
         let guided = tables.alternatives[alternative].guided;
         if machine.names_itself() {
             self.pos += thread.pos;
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine, others }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine }));
             return;
         }
         let (name, id) = match (guided, &self.wishes.choice) {
-            (Guided::Arguments, ToolChoice::Named(name)) => (name.clone(), None),
+            (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
             _ => self.read_name(thread, held),
         };
         self.pos += thread.pos;
@@ -293,6 +296,7 @@ impl Flow<'_> {
         if !bare {
             self.note(DiagnosticKind::NoCallFollows, early.start, &early.raw, "no call follows this opener; it is text");
         }
+        self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.text_begins();
         self.text_of_place(&early.raw, early.start);
         if bare && early.raw.len() == early.origin.lead {
@@ -554,6 +558,11 @@ impl Flow<'_> {
         self.s.seen = 0;
         self.s.strip = None;
     }
+}
+
+/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
+fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
+    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }
 
 fn is_number(text: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, Required, StartState, Tools, Where};
+use crate::format::file::{AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, StartState, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
@@ -25,16 +25,12 @@ pub(crate) struct Alternative {
     pub(crate) form: usize,
     /// The block that opens with it.
     pub(crate) block: Option<usize>,
-    /// Literals of the block's opener in the program; behind them the call's own opening begins.
-    pub(crate) block_ops: usize,
     /// The first literal belongs to the body (`{` of an envelope without marker).
     pub(crate) bare: bool,
     /// It counts only where nothing but white space precedes.
     pub(crate) at_start: bool,
     /// For which request it counts.
     pub(crate) guided: Guided,
-    /// The first literal is one vocabulary entry.
-    pub(crate) single: bool,
 }
 
 /// Openings that only a `tool_choice` brings.
@@ -42,10 +38,10 @@ pub(crate) struct Alternative {
 pub(crate) enum Guided {
     /// Always.
     No,
-    /// `required` and named: a JSON list of calls.
-    List,
-    /// Named: the bare arguments.
-    Arguments,
+    /// With `tool_choice: required`.
+    Required,
+    /// With a named function, whose bare arguments they may be.
+    Named,
 }
 
 /// A call's template behind its opening.
@@ -92,6 +88,8 @@ pub(crate) struct Tables {
     pub(crate) forms: Vec<Form>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) trails: Vec<Vec<Strip>>,
+    /// Byte-level marks are white space in tags.
+    pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<usize>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
@@ -159,7 +157,7 @@ impl Tables {
             close_calls: Vec::new(),
         };
         if let Some(format) = source.tools {
-            b.tools(&format.tools, format.serve.required)?;
+            b.tools(&format.tools)?;
         }
         b.finish()
     }
@@ -191,7 +189,7 @@ impl Builder<'_> {
         self.openings.len() - 1
     }
 
-    fn tools(&mut self, tools: &Tools, required: Required) -> Result<(), Fault> {
+    fn tools(&mut self, tools: &Tools) -> Result<(), Fault> {
         let calls: Vec<Template> = tools.call.iter().map(|c| template(c, "tools.call")).collect::<Result<_, _>>()?;
         let blocks: Vec<Template> = tools.block.iter().map(|c| template(c, "tools.block")).collect::<Result<_, _>>()?;
         if calls.is_empty() {
@@ -224,7 +222,7 @@ impl Builder<'_> {
         for (form, call) in calls.iter().enumerate() {
             self.bare_call(tools, form, call, &structure, blocks.is_empty());
         }
-        self.guided(tools, required)?;
+        self.guided(tools)?;
         for form in &self.forms {
             for closer in &form.closers {
                 let mut role = Role { marker: Marker::read(&[Part::Text(closer.text().to_owned())]), id: None, loose: tools.loose };
@@ -266,8 +264,6 @@ impl Builder<'_> {
         let index = self.blocks.len();
         let single = self.source.special.contains_key(&open.literal);
         self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
-        let prefix = Program::new(&block.parts[..at], tools.loose);
-        let block_ops = prefix.ops.iter().filter(|op| matches!(op, Op::Literal(_))).count();
         let mut alternatives = Vec::new();
         for (form, call) in calls.iter().enumerate() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
@@ -278,11 +274,9 @@ impl Builder<'_> {
                 program,
                 form,
                 block: Some(index),
-                block_ops: block_ops.saturating_sub(1),
                 bare: false,
                 at_start: tools.r#where == Where::Start && !is_marker(first.text()),
                 guided: Guided::No,
-                single,
             });
         }
         let opening = self.opening(alternatives);
@@ -308,17 +302,14 @@ impl Builder<'_> {
             program: Program::default(),
             form,
             block: None,
-            block_ops: 0,
             bare: false,
             at_start: false,
             guided: Guided::No,
-            single: false,
         };
         match take_first_literal(&mut program) {
             Some(first) => {
                 let opening = self.opening(vec![self.alternatives.len()]);
-                let single = self.source.special.contains_key(first.text());
-                self.alternatives.push(Alternative { program, single, ..base });
+                self.alternatives.push(Alternative { program, ..base });
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
                 if !lead.is_empty() {
                     marker.lead.push(Strip { text: lead.into(), of_marker: false });
@@ -369,45 +360,42 @@ impl Builder<'_> {
         }
     }
 
-    /// Guided JSON for required and named choices.
-    fn guided(&mut self, tools: &Tools, required: Required) -> Result<(), Fault> {
+    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. A format
+    /// whose calls are bare JSON anyway reads it with its own templates.
+    fn guided(&mut self, tools: &Tools) -> Result<(), Fault> {
+        if self.alternatives.iter().any(|a| a.bare && a.block.is_none()) {
+            return Ok(());
+        }
         let mut words = tools.clone();
         words.envelope = crate::format::file::EnvelopeWords {
             container: Container::Either,
             commit: Commit::Arguments,
+            arguments: crate::format::file::List(vec!["parameters".into(), "arguments".into()]),
             ..Default::default()
         };
-        words.envelope.arguments = crate::format::file::List(vec!["parameters".into(), "arguments".into()]);
-        let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(|m| ("tools".to_owned(), m))?;
-        let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(|m| ("tools".to_owned(), m))?;
-        let bare = self.alternatives.iter().any(|a| a.bare && a.block.is_none());
-        let mut alternatives = Vec::new();
-        let mut add = |b: &mut Self, body, guided| {
-            alternatives.push(b.alternatives.len());
-            let form = b.forms.len();
-            b.forms.push(Form { body, closers: Vec::new() });
-            b.alternatives.push(Alternative {
-                program: Program::default(),
-                form,
-                block: None,
-                block_ops: 0,
-                bare: true,
-                at_start: true,
-                guided,
-                single: false,
-            });
-        };
-        if !bare {
-            add(self, list, Guided::List);
-            if required == Required::Json {
-                add(self, json, Guided::Arguments);
+        let fault = |m| ("tools".to_owned(), m);
+        let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(fault)?;
+        let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(fault)?;
+        for (text, body, guided) in [
+            ("[", list.clone(), &[Guided::Required, Guided::Named][..]),
+            ("{", list, &[Guided::Required]),
+            ("{", json, &[Guided::Named]),
+        ] {
+            let form = self.forms.len();
+            self.forms.push(Form { body, closers: Vec::new() });
+            let mut alternatives = Vec::new();
+            for guided in guided {
+                alternatives.push(self.alternatives.len());
+                self.alternatives.push(Alternative {
+                    program: Program::default(),
+                    form,
+                    block: None,
+                    bare: true,
+                    at_start: true,
+                    guided: *guided,
+                });
             }
-        }
-        if alternatives.is_empty() {
-            return Ok(());
-        }
-        let opening = self.opening(alternatives);
-        for text in ["[", "{"] {
+            let opening = self.opening(alternatives);
             let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
             self.open_outside.push((role, opening));
         }
@@ -534,6 +522,7 @@ impl Builder<'_> {
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
+            marks: source.tools.is_some_and(|f| f.tools.params.marks),
             bare_in_block: self.bare_in_block,
             thoughts,
             ends: ends.iter().map(|e| Literal::new(e, false)).collect(),

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use self::object::Object;
 use self::opening::{Opening, Tried};
 use self::skip::Skip;
+pub(crate) use self::escape::blank_marks;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
 use super::{Cx, Eof, Status, Step};
