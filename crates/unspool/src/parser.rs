@@ -86,6 +86,8 @@ struct Memory {
     /// Offset of `hold` in the output.
     base: u64,
     utf8: Assembler,
+    /// Bytes of a character whose text has not come yet.
+    lag: Vec<u8>,
     filters: Filters,
 }
 
@@ -105,7 +107,15 @@ impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
         let filters = Filters::new(&plan.tables.words.filters);
         let tokens = Tokens::new(gate);
-        let memory = Memory { state, tokens, hold: String::new(), base: 0, utf8: Assembler::default(), filters };
+        let memory = Memory {
+            state,
+            tokens,
+            hold: String::new(),
+            base: 0,
+            utf8: Assembler::default(),
+            lag: Vec::new(),
+            filters,
+        };
         Self { plan, wishes, machine, memory, room: String::new() }
     }
 
@@ -117,7 +127,8 @@ impl Parser {
                 self.memory.tokens.push_text(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), [id]) if !self.plan.special.contains(*id) => {
+            (Some(text), [id]) if !self.plan.special.contains(*id) && !text.is_empty() => {
+                self.memory.lag.clear();
                 self.memory.tokens.known = true;
                 self.memory.tokens.push(text.len());
                 self.feed(text, Eof::No, sink);
@@ -216,7 +227,7 @@ impl Parser {
         tokens.known = true;
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        crate::align::align(text, ids, &plan, tokens, &mut kept);
+        crate::align::align(text, ids, &plan, (tokens, &mut self.memory.lag), &mut kept);
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }

@@ -51,12 +51,22 @@ pub(crate) struct Feed {
     pub(crate) token_steps: bool,
     /// Whether tokens count as the case counts them.
     pub(crate) counts: bool,
+    /// Whether the bytes of every token are known beside the text.
+    pub(crate) vocabulary: bool,
 }
 
 impl Feed {
     fn text(label: &str, pieces: Vec<Piece>) -> Self {
         let prompt = PromptForm::Text;
-        Self { label: label.to_owned(), pieces, prompt, saved: false, token_steps: false, counts: true }
+        Self {
+            label: label.to_owned(),
+            pieces,
+            prompt,
+            saved: false,
+            token_steps: false,
+            counts: true,
+            vocabulary: false,
+        }
     }
 
     fn tokens(label: &str, pieces: Vec<Piece>) -> Self {
@@ -145,7 +155,10 @@ fn random_token_feeds(case: &Case) -> Vec<Feed> {
     (0..RANDOM_CUTS)
         .map(|number| {
             let groups = random_groups(&pieces, &mut Random::new(&case.id, number));
-            Feed::tokens(&format!("random tokens {number}"), groups)
+            // Where a marker of several tokens lies inside one delta, only the vocabulary tells which of them ends it.
+            let vocabulary = number % 2 == 0;
+            let label = format!("random tokens {number}");
+            Feed { counts: vocabulary, vocabulary, ..Feed::tokens(&label, groups) }
         })
         .collect()
 }
