@@ -267,7 +267,6 @@ fn the_field_without_opener_may_be_the_thought() {
 
 #[test]
 fn templates_are_checked() {
-    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (template, expected) in [
         (json!([]), "response_template: must be an object"),
         (json!({"start_anchor": "x", "fields": {}}), "response_template.version"),
@@ -286,6 +285,11 @@ fn templates_are_checked() {
         let error = TemplateSpec::parse(&template).unwrap_err();
         assert!(error.contains(expected) && error.contains("\nhint: "), "{template}: {error}");
     }
+}
+
+#[test]
+fn fields_are_checked() {
+    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (fields, expected) in [
         (json!({"plan": thinking}), "fields: unknown key `plan`"),
         (json!({"thinking": {"opens": "<a>"}}), "fields.thinking: unknown key `opens`"),
