@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::flow::tokens::Tokens;
+use crate::plan::Plan;
 
 /// A token that is a text of its own in the vocabulary.
 #[derive(Debug, Clone)]
@@ -49,7 +50,12 @@ impl Specials {
 }
 
 /// Enters the tokens of a delta, and appends its text without hidden tokens and with left-out ones to `kept`.
-pub(crate) fn align(text: &str, ids: &[u32], specials: &Specials, tokens: &mut Tokens, kept: &mut String) {
+pub(crate) fn align(text: &str, ids: &[u32], plan: &Plan, tokens: &mut Tokens, kept: &mut String) {
+    let specials = &plan.special;
+    if let Some(lengths) = known_lengths(text, ids, plan) {
+        by_length(text, ids, &lengths, (specials, tokens), kept);
+        return;
+    }
     let mut rest = text;
     let mut waiting = 0;
     for (i, &id) in ids.iter().enumerate() {
@@ -83,7 +89,50 @@ pub(crate) fn align(text: &str, ids: &[u32], specials: &Specials, tokens: &mut T
     kept.push_str(rest);
 }
 
-/// The place of a special token's text: the first one that agrees with the number of tokens around it.
+/// The length of each token, if the vocabulary knows them all and together they are the text.
+fn known_lengths(text: &str, ids: &[u32], plan: &Plan) -> Option<Vec<usize>> {
+    let mut at = 0;
+    let mut lengths = Vec::with_capacity(ids.len());
+    for id in ids {
+        let bytes = plan.bytes(*id)?;
+        if !text.as_bytes()[at..].starts_with(bytes) {
+            return None;
+        }
+        at += bytes.len();
+        lengths.push(bytes.len());
+    }
+    (at == text.len()).then_some(lengths)
+}
+
+/// Enters tokens whose borders are known.
+fn by_length(
+    text: &str,
+    ids: &[u32],
+    lengths: &[usize],
+    (specials, tokens): (&Specials, &mut Tokens),
+    kept: &mut String,
+) {
+    let mut from = 0;
+    let mut at = 0;
+    for (id, len) in ids.iter().zip(lengths) {
+        let special = specials.text(*id);
+        if special.is_some_and(|s| s.hidden) {
+            kept.push_str(text.get(from..at).unwrap_or_default());
+            from = at + len;
+            tokens.push_hidden();
+        } else {
+            if special.is_some() {
+                tokens.mark(tokens.end, *id);
+            }
+            tokens.push(*len);
+        }
+        at += len;
+    }
+    kept.push_str(text.get(from..).unwrap_or_default());
+}
+
+/// The place of a special token's text. Of several that agree with the number of tokens around it, the one nearest to
+/// where the tokens before it would end if all were of one length.
 fn find(rest: &str, text: &str, before: usize, behind: usize, last: bool) -> Option<usize> {
     if text.is_empty() {
         return None;
@@ -94,14 +143,9 @@ fn find(rest: &str, text: &str, before: usize, behind: usize, last: bool) -> Opt
     if last && behind == 0 {
         return rest.ends_with(text).then(|| rest.len() - text.len());
     }
-    let mut from = 0;
-    while let Some(at) = rest[from..].find(text).map(|i| from + i) {
-        if at >= before.min(1) {
-            return Some(at);
-        }
-        from = at + text.len();
-    }
-    None
+    let expected = rest.len().saturating_sub(text.len()) * before / (before + behind).max(1);
+    let places = rest.match_indices(text).map(|(at, _)| at).filter(|at| *at > 0);
+    places.min_by_key(|at| at.abs_diff(expected))
 }
 
 /// The text of the tokens before a special one that the backend left out.

@@ -39,6 +39,7 @@ impl MachineOut for Reply {
         assert_eq!(text.len(), at.len());
         self.content.push_str(text);
     }
+    fn answering(&mut self, _: usize) {}
     fn call(&mut self, call: Call<'_>) {
         self.calls.push((call.name.into(), call.id.map(Into::into), call.arguments.into(), call.complete));
     }
