@@ -162,6 +162,9 @@ fn a_finished_pattern_is_taken_at_once() {
     let mut phases = Vec::new();
     setting.run(&["<t1>", "x", "</t1>"], |phase| phases.push(phase));
     assert_eq!(phases, [Phase::Waiting, Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
+    phases.clear();
+    setting.run(&["<t", "1>x", "</t1", "><"], |phase| phases.push(phase));
+    assert_eq!(phases[2..], [Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
 }
 
 #[test]
