@@ -34,6 +34,8 @@ struct Frame {
     id: String,
     created: u64,
     model: String,
+    /// Whether oddities of the output are told.
+    diagnostics: bool,
     /// Whether the counts name the tokens of the thought, as vLLM's do under `--reasoning-parser`.
     counts_reasoning: bool,
 }
@@ -51,6 +53,7 @@ pub(super) async fn serve(
         id: answer_id("chatcmpl", &headers),
         created: unique::now(),
         model: app.model_name(request.model.as_deref())?,
+        diagnostics: request.diagnostics,
         counts_reasoning: app.has_reasoning_parser(),
     };
     let replies = replies(&app, &request).await?;

@@ -14,7 +14,7 @@ const PARALLEL: usize = 2;
 /// Bytes of text that make a token at least, for requests that ask for a least length.
 const BYTES_PER_TOKEN: u64 = 10;
 /// Most bytes that a least length can ask for.
-const LONGEST_CONTENT: u64 = 8 << 20;
+const LONGEST_CONTENT: u64 = 1 << 20;
 
 /// How much of a turn a syntax is asked to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
