@@ -16,15 +16,22 @@ pub(super) struct Run {
     pub(super) status: Option<Status>,
     /// What the body left.
     pub(super) rest: String,
+    /// Kind and text of each note.
     pub(super) notes: Vec<(DiagnosticKind, String)>,
+    /// Where in the text each stands.
+    pub(super) places: Vec<usize>,
+    /// Where the input of the step begins.
+    pub(super) shown: usize,
 }
 
 impl Out for Run {
     fn args(&mut self, json: &str) {
+        assert!(!json.is_empty());
         self.args.push_str(json);
     }
 
-    fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, message: &str) {
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+        self.places.push(self.shown + at);
         self.notes.push((kind, Diagnostic::new(kind, 0, text, message).text));
     }
 }
@@ -72,6 +79,7 @@ pub(super) fn drive<B: Serialize + DeserializeOwned>(
         shown = end.max(shown);
         let eof = if i > cuts.len() { eof } else { Eof::No };
         let input = &text[from..shown];
+        run.shown = from;
         let Step { consumed, status } = step(&mut body, &mut Cx { out: &mut run, schema, limits, eof }, input);
         assert!(input.is_char_boundary(consumed), "consumed {consumed} of {input:?}");
         from += consumed;
@@ -82,6 +90,7 @@ pub(super) fn drive<B: Serialize + DeserializeOwned>(
         }
         assert_eq!(eof, Eof::No, "more bytes wanted at the end of {text:?}");
     }
+    run.shown = 0;
     run.rest = text[from..].to_owned();
     run
 }

@@ -253,6 +253,8 @@ impl Builder<'_> {
                 program.ops.push(Op::Expect(vec![Literal::exact("{"), Literal::exact("(")]));
             }
             Some(Slot::Kwargs) => program.ops.push(Op::KwargsFollow),
+            // Another template may open with the same marker.
+            Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
             _ => {}
         }
         program
@@ -745,6 +747,15 @@ fn take_first_literal(program: &mut Program) -> Option<Literal> {
     let Op::Literal(first) = program.ops[at].clone() else { return None };
     program.ops.drain(..=at);
     Some(first)
+}
+
+/// The brackets with which an envelope begins.
+fn containers(tools: &Tools) -> Vec<Literal> {
+    match tools.envelope.container {
+        Container::Object => vec![Literal::exact("{")],
+        Container::Array => vec![Literal::exact("[")],
+        Container::Either => vec![Literal::exact("["), Literal::exact("{")],
+    }
 }
 
 /// Whether a literal is a marker by itself, not punctuation that ordinary text uses.

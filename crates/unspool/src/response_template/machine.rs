@@ -112,7 +112,12 @@ struct Input<'a, 'c> {
     /// Bytes of it that belong to the prompt.
     prompt: usize,
     cx: &'a mut MachineCx<'c>,
+    /// What the last search for each delimiter outside all regions found.
+    found: Found,
 }
+
+/// By field, for openers; then the closer of the field that takes what stands outside all regions.
+type Found = [Option<Hit>; 4];
 
 impl Input<'_, '_> {
     /// An offset in the step's own text.
@@ -152,19 +157,19 @@ impl Machine {
         let turn = spec.turn(text);
         let tools = ToolSet::default();
         let mut cx = MachineCx { out: &mut Silence, tools: &tools, limits, eof: Eof::No };
-        let taken = self.run(&mut Input { text: turn, prompt: turn.len(), cx: &mut cx });
+        let taken = self.run(&mut Input { text: turn, prompt: turn.len(), cx: &mut cx, found: Found::default() });
         turn.get(taken..).unwrap_or_default().clone_into(&mut self.state.prompt);
     }
 
     /// Reads on; gives the number of bytes that are taken for good.
     pub(crate) fn step(&mut self, input: &str, cx: &mut MachineCx<'_>) -> usize {
         if self.state.prompt.is_empty() {
-            return self.run(&mut Input { text: input, prompt: 0, cx });
+            return self.run(&mut Input { text: input, prompt: 0, cx, found: Found::default() });
         }
         let mut text = std::mem::take(&mut self.state.prompt);
         let prompt = text.len();
         text.push_str(input);
-        let taken = self.run(&mut Input { text: &text, prompt, cx });
+        let taken = self.run(&mut Input { text: &text, prompt, cx, found: Found::default() });
         if taken < prompt {
             text.truncate(prompt);
             self.state.prompt = text.split_off(taken);
@@ -213,7 +218,9 @@ impl Machine {
             Some(field) if field.kind == Kind::Thinking && !self.state.implicit_over => Kind::Thinking,
             _ => Kind::Content,
         };
-        let (found, which) = first(&spec, self.view(input), at);
+        let mut known = std::mem::take(&mut input.found);
+        let (found, which) = first(&spec, self.view(input), at, &mut known);
+        input.found = known;
         match found {
             Hit::None => {
                 self.say(input, kind, at..input.text.len());
@@ -392,13 +399,23 @@ enum Side {
 
 /// The first delimiter outside all regions: the earliest, then the longest, then openers before the closer. It counts only
 /// if no other one may still begin before it, or with it.
-fn first(spec: &TemplateSpec, view: View<'_>, at: usize) -> (Hit, Option<(usize, Side)>) {
+fn first(spec: &TemplateSpec, view: View<'_>, at: usize, known: &mut Found) -> (Hit, Option<(usize, Side)>) {
     let mut best: Option<(Range<usize>, usize, Side)> = None;
     let mut pending: Option<usize> = None;
     let openers = spec.fields.iter().enumerate().filter_map(|(i, f)| Some((i, Side::Open, f.open.as_ref()?)));
     let closer = spec.implicit.and_then(|i| Some((i, Side::Close, spec.fields.get(i)?.close.as_ref()?)));
     for (field, side, delimiter) in openers.chain(closer) {
-        match delimiter.find(view, at) {
+        let Some(hit) = known.get_mut(if side == Side::Open { field } else { 3 }) else { continue };
+        let is_ahead = match hit {
+            Some(Hit::Match(range)) => range.start >= at,
+            Some(Hit::Pending(start)) => *start >= at,
+            Some(Hit::None) => true,
+            None => false,
+        };
+        if !is_ahead {
+            *hit = Some(delimiter.find(view, at));
+        }
+        match hit.clone().unwrap_or(Hit::None) {
             Hit::None => {}
             Hit::Pending(start) => pending = Some(pending.map_or(start, |p| p.min(start))),
             Hit::Match(range) => {

@@ -57,6 +57,7 @@ struct Setting {
 }
 
 impl Setting {
+    #[allow(clippy::needless_pass_by_value)]
     fn new(fields: Value) -> Self {
         let template = json!({"version": 1, "start_anchor": "<|bot|>", "fields": fields});
         Self {
@@ -333,4 +334,57 @@ fn templates_are_checked() {
         TemplateSpec::parse(&json!({"version": 1, "start_anchor": "x", "fields": {"thinking": thinking}})).unwrap();
     assert!(spec.serves(Halves { reasoning: true, tools: false }).is_ok());
     assert!(spec.serves(Halves { reasoning: true, tools: true }).unwrap_err().contains("--tool-call-parser"));
+}
+
+const FRAGMENTS: &[&str] = &[
+    "<t",
+    "<think>",
+    "</think>",
+    "<think mode=",
+    ">",
+    "a",
+    "é",
+    "\n",
+    " ",
+    "<use fn=f>",
+    "</use>",
+    "</use>\n",
+    "</7>",
+    "\n<use fn=",
+    "k: v\n",
+    "<do>",
+    "</do>",
+    "<do>\n",
+    "{\"name\": \"f\", \"arguments\": ",
+    "{}",
+    "}",
+    "\"",
+    "<|stop|>",
+    "<|st",
+];
+
+static SETTINGS: std::sync::LazyLock<[Setting; 2]> = std::sync::LazyLock::new(|| {
+    [
+        Setting::new(json!({
+            "thinking": {"open_pattern": r"<think(?: mode=\w+)?>", "close_pattern": r"\s*</think>\s*"},
+            "tool_calls": {
+                "open_pattern": r"(?<=\n)<use fn=(?P<fn>[\w.]+)>", "close_pattern": r"</(use|\d)>(?=\n|$)",
+                "content": "kv-lines", "transform": function("{fn}", "{content}"),
+            },
+        })),
+        Setting::new(json!({
+            "thinking": {"open": ["<think>", "<think>\n"], "close_pattern": r"\b</think>|</think>\n"},
+            "content": {"close": "<|stop|>"},
+            "tool_calls": {"open": ["<do>", "<do>\n"], "close": "</do>", "content": "json"},
+        })),
+    ]
+});
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    #[test]
+    fn any_text_in_any_cut(parts in proptest::collection::vec(0..FRAGMENTS.len(), 0..16), which in 0..2_usize) {
+        let text: String = parts.iter().map(|i| FRAGMENTS[*i]).collect();
+        SETTINGS[which].read(&text);
+    }
 }

@@ -4,7 +4,6 @@
 //! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
 mod escape;
-mod object;
 mod opening;
 mod skip;
 mod spec;
@@ -15,12 +14,13 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
-use self::object::Object;
 use self::opening::{Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::escape::blank_marks;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
+use super::ends::first_match;
+use super::object::Object;
 use super::{Cx, Eof, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
@@ -97,6 +97,12 @@ impl<'s> Turn<'s, '_, '_> {
 impl Params {
     /// Reads on.
     pub(crate) fn step(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        if let State::Value(value) = &mut self.state
+            && value.take_run(spec, cx, input)
+        {
+            self.after_line_break = false;
+            return Step { consumed: input.len(), status: Status::More };
+        }
         let after_line_break = self.after_line_break;
         let mut turn = Turn { spec, cx, object: &mut self.object, input, at: 0, after_line_break };
         let status = loop {
@@ -181,9 +187,4 @@ fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     }
     turn.at = turn.input.len();
     Next::Over(Status::Done { complete: false })
-}
-
-/// The first of `literals` that stands at the start of `rest`, in order: an undecided one is waited for.
-fn first_match(literals: &[crate::scan::Literal], rest: &[u8]) -> Match {
-    literals.iter().map(|l| l.at(rest)).find(|m| *m != Match::No).unwrap_or(Match::No)
 }

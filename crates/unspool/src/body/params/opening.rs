@@ -55,7 +55,7 @@ impl Opening {
         }
         let held = if spec.marks { escape::blank_marks(held) } else { Cow::Borrowed(held) };
         while let Some(head) = self.heads.first_mut() {
-            match head.thread.advance(&spec.templates[head.template].opening, &held, false, limits) {
+            match head.thread.advance(&spec.template(head.template).opening, &held, false, limits) {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
                 Advance::More | Advance::Fail => {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Next, State, Turn, at_the_end, first_match};
+use super::{Next, State, Turn, at_the_end};
+use crate::body::ends::first_match;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::scan::Match;
 

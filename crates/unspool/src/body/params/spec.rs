@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::escape;
 use crate::body::Follow;
+use crate::body::ends::{Ender, enders};
 use crate::format::file::{Escape, Tools, Trim, Typed};
 use crate::format::template::{Cut, Part, Slot, Template, cuts};
 use crate::head::Program;
@@ -59,13 +60,6 @@ pub(super) struct ParamTemplate {
     at_line_start: bool,
 }
 
-/// A closer of the call or block, and what must follow where it ends an open value.
-#[derive(Debug, Clone)]
-pub(super) struct Ender {
-    pub(super) literal: Literal,
-    pub(super) followers: Vec<Literal>,
-}
-
 impl ParamsSpec {
     /// Compiles the parameter templates of `tools`. `follow`: what may stand after the body.
     ///
@@ -118,6 +112,11 @@ impl ParamsSpec {
         Rules { silent: self.silent, python: self.python, depth: limits.depth }
     }
 
+    /// The template at a position; a foreign snapshot's position may be none.
+    pub(super) fn template(&self, at: usize) -> &ParamTemplate {
+        &self.templates[at.min(self.templates.len() - 1)]
+    }
+
     /// White space at the start of `input`.
     pub(super) fn blanks(&self, input: &[u8]) -> usize {
         if self.marks { escape::blanks(input) } else { blanks(input) }
@@ -168,20 +167,4 @@ impl ParamTemplate {
 fn cut_framing(part: Option<&mut Part>, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
     let Some(Part::Text(text)) = part else { return "".into() };
     text.drain(range(text)).collect::<String>().into()
-}
-
-fn enders(follow: &Follow) -> Vec<Ender> {
-    let mut enders: Vec<Ender> = Vec::new();
-    for (literal, is_call) in
-        follow.call_close.iter().map(|l| (l, true)).chain(follow.block_close.iter().map(|l| (l, false)))
-    {
-        if enders.iter().any(|e| e.literal == *literal) {
-            continue;
-        }
-        let others = follow.call_close.iter().filter(|l| *l != literal).chain(&follow.block_close);
-        let mut followers: Vec<Literal> = if is_call { others.cloned().collect() } else { Vec::new() };
-        followers.extend(follow.call_open.iter().cloned());
-        enders.push(Ender { literal: literal.clone(), followers });
-    }
-    enders
 }

@@ -99,6 +99,7 @@ impl Taking {
     }
 
     /// Takes a piece of the value.
+    #[inline]
     pub(super) fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) {
         match self {
             Self::String => string_piece(piece, |json| turn.cx.out.args(json)),
@@ -143,7 +144,10 @@ impl Held {
             if self.text.len() <= turn.cx.limits.argument {
                 return false;
             }
-            turn.note(DiagnosticKind::LimitReached, "", "a value is too long to be typed; it is given as a string");
+            let before = self.text.len() - piece.len();
+            let at = turn.at + turn.cx.limits.argument.saturating_sub(before);
+            let message = "a value is too long to be typed; it is given as a string";
+            turn.cx.out.note(DiagnosticKind::LimitReached, at, "", message);
         }
         if let Some(key) = self.unwrap.take() {
             turn.object.key(turn.cx.out, &key);

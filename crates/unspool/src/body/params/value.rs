@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::escape::{self, CDATA, CDATA_END, Entity};
 use super::opening::{Head, Opening, Tried};
 use super::taking::Taking;
-use super::{Eof, Next, State, Turn, first_match};
+use super::{Cx, Eof, Next, ParamsSpec, State, Turn};
 use crate::body::Status;
+use crate::body::ends::LookPast;
+use crate::json::write::string_piece;
 use crate::scan::{Literal, Match, blanks, is_blank, prefix};
 
 /// An open value.
@@ -34,8 +36,7 @@ pub(super) struct Value {
 struct Look {
     /// The next parameter's opening.
     opening: Opening,
-    /// Length of a closer, and of it with the white space seen after it.
-    blanks: Option<(usize, usize)>,
+    past: LookPast,
 }
 
 /// What begins at a byte.
@@ -81,12 +82,12 @@ impl Value {
                 return self.wait(turn);
             }
             let text = turn.rest();
-            let Some(at) = turn.spec.in_value.find(text.as_bytes(), self.scanned) else {
+            let Some(at) = turn.spec.in_value.find(text.as_bytes(), self.scanned.min(text.len())) else {
                 return self.pause(turn, text.len());
             };
             match self.found(turn, at) {
                 Found::Data => {
-                    self.look.blanks = None;
+                    self.look.past = LookPast::default();
                     self.scanned = at + 1;
                 }
                 Found::Undecided => return self.pause(turn, at),
@@ -107,6 +108,19 @@ impl Value {
         }
     }
 
+    /// The steady state: takes `input` if all of it is plain text of a string.
+    #[inline]
+    pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
+        let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.taking, Taking::String);
+        let Some(last) = input.as_bytes().last().filter(|_| is_ready && cx.eof == Eof::No) else { return false };
+        if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
+            return false;
+        }
+        string_piece(input, |json| cx.out.args(json));
+        self.in_long_run = false;
+        true
+    }
+
     /// Takes the framing before the value; false if more bytes must decide.
     fn begin(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
         let rest = turn.rest().as_bytes();
@@ -114,7 +128,7 @@ impl Value {
             turn.at += blanks(rest);
             self.begun = !turn.rest().is_empty() || turn.is_last();
         } else {
-            match prefix(turn.spec.templates[self.template].lead.as_bytes(), rest) {
+            match prefix(turn.spec.template(self.template).lead.as_bytes(), rest) {
                 Match::Full(n) => turn.at += n,
                 Match::Partial if !turn.is_last() => return false,
                 Match::Partial | Match::No => {}
@@ -125,6 +139,7 @@ impl Value {
     }
 
     /// Gives the first `len` bytes of the rest.
+    #[inline]
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, len: usize) {
         if len > 0 {
             let piece = &turn.rest()[..len];
@@ -148,15 +163,18 @@ impl Value {
     /// Gives all that is certain before `end`, where nothing or something undecided begins.
     fn pause(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> Next {
         let rest = turn.rest().as_bytes();
-        let held = if turn.spec.trim {
+        let ends_blank = end > 0 && is_blank(rest[end - 1]);
+        let held = if !ends_blank {
+            0
+        } else if turn.spec.trim {
             self.blank_run(turn, end)
         } else {
-            let trail = turn.spec.templates[self.template].trail.as_bytes();
+            let trail = turn.spec.template(self.template).trail.as_bytes();
             let fits = |n: &usize| rest[..end].ends_with(&trail[..*n]);
             (1..=trail.len().min(end)).rev().find(fits).unwrap_or(0)
         };
-        if turn.spec.trim && end > 0 {
-            self.in_long_run = held == 0 && is_blank(rest[end - 1]);
+        if end > 0 {
+            self.in_long_run = turn.spec.trim && ends_blank && held == 0;
         }
         self.give(turn, end - held);
         self.scanned = held;
@@ -179,7 +197,7 @@ impl Value {
         if turn.spec.trim {
             return self.blank_run(turn, end);
         }
-        let trail = &turn.spec.templates[self.template].trail;
+        let trail = &turn.spec.template(self.template).trail;
         if turn.rest()[..end].ends_with(&**trail) { trail.len() } else { 0 }
     }
 
@@ -214,7 +232,7 @@ impl Value {
             return special;
         }
         let spec = turn.spec;
-        match spec.templates[self.template].close.at(bytes) {
+        match spec.template(self.template).close.at(bytes) {
             Match::No => {}
             Match::Partial => return Found::Undecided,
             Match::Full(n) => match self.look.follows(turn, bytes, n, &spec.structure) {
@@ -250,16 +268,9 @@ impl Value {
 }
 
 impl Look {
-    /// Whether, after a closer of `len` bytes and white space, one of `followers` stands; partial: the bytes end before
-    /// that is decided.
+    /// Whether, after a closer of `len` bytes and white space, one of `followers` stands.
     fn follows(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8], len: usize, followers: &[Literal]) -> Match {
-        let seen = self.blanks.filter(|(of, _)| *of == len).map_or(len, |(_, end)| end);
-        let end = seen + turn.spec.blanks(&bytes[seen..]);
-        if end - len > turn.cx.limits.blank {
-            return Match::No;
-        }
-        self.blanks = Some((len, end));
-        if end == bytes.len() { Match::Partial } else { first_match(followers, &bytes[end..]) }
+        self.past.follows(bytes, len, followers, turn.cx.limits.blank, |rest| turn.spec.blanks(rest))
     }
 }
 

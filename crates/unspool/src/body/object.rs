@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::{Out, Status};
+use super::{Out, Status};
 use crate::json::write::string_piece;
 
 /// How far the object is written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(in crate::body) struct Object {
+pub(super) struct Object {
     /// It has a member, so its brace is written.
     has_members: bool,
     /// Text of the body had no place in it.
@@ -15,16 +15,16 @@ pub(in crate::body) struct Object {
 }
 
 impl Object {
-    pub(in crate::body) fn has_members(&self) -> bool {
+    pub(super) fn has_members(&self) -> bool {
         self.has_members
     }
 
-    pub(in crate::body) fn unplaced(&mut self) {
+    pub(super) fn unplaced(&mut self) {
         self.unplaced = true;
     }
 
     /// Begins a member.
-    pub(in crate::body) fn key(&mut self, out: &mut dyn Out, key: &str) {
+    pub(super) fn key(&mut self, out: &mut dyn Out, key: &str) {
         out.args(if self.has_members { ", \"" } else { "{\"" });
         string_piece(key, |piece| out.args(piece));
         out.args("\": ");
@@ -32,7 +32,7 @@ impl Object {
     }
 
     /// Takes the members of another object, given as its JSON text.
-    pub(in crate::body) fn adopt(&mut self, out: &mut dyn Out, object: &str) {
+    pub(super) fn adopt(&mut self, out: &mut dyn Out, object: &str) {
         let inner = object.trim().strip_prefix('{').and_then(|o| o.strip_suffix('}')).unwrap_or_default();
         if inner.trim().is_empty() {
             return;
@@ -43,7 +43,7 @@ impl Object {
     }
 
     /// Ends the object. If nothing in the body could be read, there are no arguments rather than empty ones.
-    pub(in crate::body) fn end(&mut self, out: &mut dyn Out) -> Status {
+    pub(super) fn end(&mut self, out: &mut dyn Out) -> Status {
         match (self.has_members, self.unplaced) {
             (false, true) => return Status::Broken,
             (false, false) => out.args("{}"),
