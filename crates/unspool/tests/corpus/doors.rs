@@ -51,7 +51,7 @@ pub(crate) struct Feed {
     pub(crate) token_steps: bool,
     /// Whether tokens count as the case counts them.
     pub(crate) counts: bool,
-    /// Whether the bytes of every token are known beside the text.
+    /// Whether the bytes of each token are known.
     pub(crate) vocabulary: bool,
 }
 
@@ -71,6 +71,10 @@ impl Feed {
 
     fn tokens(label: &str, pieces: Vec<Piece>) -> Self {
         Self { prompt: PromptForm::Tokens, ..Self::text(label, pieces) }
+    }
+
+    fn ids(label: &str, pieces: Vec<Piece>) -> Self {
+        Self { vocabulary: true, ..Self::tokens(label, pieces) }
     }
 }
 
@@ -114,7 +118,7 @@ impl Door {
             Self::IdsOnly => ids_only(case, &ids),
             Self::SingleBytes => {
                 let pieces = case.byte_ids().iter().map(|id| Piece::ids(&[*id])).collect();
-                vec![Feed { counts: false, ..Feed::tokens("single bytes", pieces) }]
+                vec![Feed { counts: false, ..Feed::ids("single bytes", pieces) }]
             }
             Self::SavedTokens => saved(Feed::tokens("saved, per token", token_pieces(&case.tokens)), case),
         }
@@ -155,10 +159,9 @@ fn random_token_feeds(case: &Case) -> Vec<Feed> {
     (0..RANDOM_CUTS)
         .map(|number| {
             let groups = random_groups(&pieces, &mut Random::new(&case.id, number));
-            // Where a marker of several tokens lies inside one delta, only the vocabulary tells which of them ends it.
-            let vocabulary = number % 2 == 0;
-            let label = format!("random tokens {number}");
-            Feed { counts: vocabulary, vocabulary, ..Feed::tokens(&label, groups) }
+            // Where one token of a group ends and the next begins, only the vocabulary tells.
+            let known = number % 2 == 0;
+            Feed { vocabulary: known, counts: known, ..Feed::tokens(&format!("random tokens {number}"), groups) }
         })
         .collect()
 }
@@ -167,9 +170,9 @@ fn ids_only(case: &Case, ids: &[u32]) -> Vec<Feed> {
     let single: Vec<Piece> = ids.iter().map(|id| Piece::ids(&[*id])).collect();
     let groups = random_groups(&single, &mut Random::new(&case.id, 0));
     vec![
-        Feed { token_steps: true, ..Feed::tokens("ids, one by one", single) },
-        Feed::tokens("ids, in groups", groups),
-        Feed::tokens("ids, at once", vec![Piece::ids(ids)]),
+        Feed { token_steps: true, ..Feed::ids("ids, one by one", single) },
+        Feed::ids("ids, in groups", groups),
+        Feed::ids("ids, at once", vec![Piece::ids(ids)]),
     ]
 }
 
