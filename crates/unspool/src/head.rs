@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::body::kwargs;
 use crate::format::template::{Cut, Part, Slot, Template, cuts};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks, is_blank};
@@ -26,12 +27,16 @@ pub(crate) enum Op {
     Attrs(Vec<(Box<str>, Slot)>),
     /// Looks ahead: after white space one of these literals must stand.
     Expect(Vec<Literal>),
+    /// Looks ahead: keyword arguments, or the end of the list, must stand.
+    KwargsFollow,
 }
 
 /// An opening: the ops up to where the body takes over.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
+    /// Literals of the body's structure: where one stands, the literal that closes a slot is not missed.
+    pub(crate) structure: Vec<Literal>,
 }
 
 /// A value that a slot of an opening took: byte range in the held bytes.
@@ -80,19 +85,24 @@ impl Program {
                         });
                     }
                 }
-                Part::Optional(text) => ops.push(Op::Optional(Literal::new(text, false))),
+                Part::Optional(text) => ops.push(Op::Optional(Literal::exact(text))),
                 Part::Free(_) => ops.push(Op::Free),
                 Part::Slot(slot) => ops.push(Op::Slot(*slot)),
                 Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
             }
         }
-        Self { ops }
+        Self { ops, structure: Vec::new() }
     }
 
     /// The ops of a template before its first slot that `is_body` holds for.
     pub(crate) fn before(template: &Template, is_body: impl Fn(Slot) -> bool, loose: bool) -> Self {
         let end = template.position(is_body).unwrap_or(template.parts.len());
-        Self::new(&template.parts[..end], loose)
+        let mut program = Self::new(&template.parts[..end], loose);
+        // White space before a body is the body's own to skip; waiting for its end here would hold the announcement.
+        if matches!(program.ops.last(), Some(Op::Space)) {
+            program.ops.pop();
+        }
+        program
     }
 
     /// The first literal, if the program begins with one (white space apart).
@@ -133,8 +143,7 @@ impl Thread {
                 Op::Literal(literal) => match literal.at(&bytes[self.pos..]) {
                     Match::Full(n) => self.take(n),
                     Match::Partial => Advance::More,
-                    Match::No if self.may_skip_literal(program, &bytes[self.pos..]) => self.take(0),
-                    Match::No => Advance::Fail,
+                    Match::No => self.skip_literal(program, &bytes[self.pos..]),
                 },
                 Op::Space => {
                     let n = blanks(&bytes[self.pos..]);
@@ -149,6 +158,11 @@ impl Thread {
                 Op::Slot(slot) => self.read_slot(Some(*slot), bytes, limits),
                 Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
                 Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
+                    Match::Full(_) => self.take(0),
+                    Match::Partial => Advance::More,
+                    Match::No => Advance::Fail,
+                },
+                Op::KwargsFollow => match kwargs::first(&held[self.pos..], eof, limits) {
                     Match::Full(_) => self.take(0),
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,
@@ -172,11 +186,15 @@ impl Thread {
     }
 
     /// The literal that closes a slot may be missing where the body's structure stands (`<function=f</function>`).
-    fn may_skip_literal(&self, program: &Program, rest: &[u8]) -> bool {
-        self.op > 0
-            && matches!(program.ops[self.op - 1], Op::Slot(_))
-            && matches!(program.ops.get(self.op + 1..), Some([.., Op::Expect(literals)]) if !literals.is_empty()
-                && matches!(expect(literals, rest), Match::Full(_)))
+    fn skip_literal(&mut self, program: &Program, rest: &[u8]) -> Advance {
+        if self.op == 0 || !matches!(program.ops[self.op - 1], Op::Slot(_)) {
+            return Advance::Fail;
+        }
+        match expect(&program.structure, rest) {
+            Match::Full(_) => self.take(0),
+            Match::Partial => Advance::More,
+            Match::No => Advance::Fail,
+        }
     }
 
     fn read_slot(&mut self, slot: Option<Slot>, bytes: &[u8], limits: &Limits) -> Advance {

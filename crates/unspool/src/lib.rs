@@ -1,20 +1,32 @@
 //! unspool takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token,
 //! and with exactly the same answer when it gets the whole text at once.
 
+mod align;
 mod body;
+mod checkpoint;
 pub mod diagnostic;
 pub mod event;
+mod filter;
+mod flow;
 pub mod format;
 mod head;
 mod json;
 pub mod limits;
 pub mod message;
+mod pair;
 pub mod parser;
+mod plan;
+mod prompt;
+mod registry;
 pub mod render;
 pub mod request;
+mod response_template;
+pub mod sample;
 pub mod scan;
 pub mod schema;
 pub mod setup;
+mod typing;
+mod utf8;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, Sink};
@@ -23,4 +35,4 @@ pub use message::{Message, ToolCall};
 pub use parser::{Delta, Finish, FinishReason, Parser, Snapshot};
 pub use request::{IncompleteCalls, Prompt, PromptToken, Request, ToolChoice};
 pub use schema::ToolSet;
-pub use setup::{Registry, Setup, SetupError, Vocabulary};
+pub use setup::{Half, Pair, Registry, Setup, SetupError, Vocabulary};

@@ -1,8 +1,21 @@
 //! The parser of one reply: `push` deltas, then `finish`.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::event::Sink;
+use crate::body::Eof;
+use crate::checkpoint::Run;
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::event::{Event, Sink};
+use crate::filter::Filters;
+use crate::flow::state::State;
+use crate::flow::tokens::{Gate, Tokens};
+use crate::flow::{Flow, Wishes};
+use crate::plan::Plan;
+use crate::request::ToolChoice;
+use crate::response_template::{Machine, MachineState};
+use crate::utf8::Assembler;
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,51 +64,269 @@ pub struct Finish {
     pub gate_step: Option<i64>,
 }
 
-/// Parses one reply.
-#[derive(Debug)]
-pub struct Parser {}
+/// Parses one reply. Made by [`Pair::parser`](crate::setup::Pair::parser).
+#[derive(Debug, Clone)]
+pub struct Parser {
+    plan: Arc<Plan>,
+    wishes: Wishes,
+    /// Reads with the checkpoint's own template, in a format that has one.
+    machine: Option<Machine>,
+    memory: Memory,
+    /// Room for a window that is not the caller's own slice.
+    room: String,
+}
+
+/// All that a snapshot saves.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Memory {
+    state: State,
+    tokens: Tokens,
+    /// Bytes that are not decided yet.
+    hold: String,
+    /// Offset of `hold` in the output.
+    base: u64,
+    utf8: Assembler,
+    filters: Filters,
+}
 
 /// A parser's state, to go on elsewhere.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
+    machine: Option<MachineState>,
+    memory: Memory,
 }
 
+/// Version of [`Snapshot`]'s layout.
+pub const SNAPSHOT_VERSION: u32 = 1;
+
 impl Parser {
-    pub(crate) fn stub() -> Self {
-        Self {}
+    pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
+        let filters = Filters::new(&plan.tables.words.filters);
+        let tokens = Tokens::new(gate);
+        let memory = Memory { state, tokens, hold: String::new(), base: 0, utf8: Assembler::default(), filters };
+        Self { plan, wishes, machine, memory, room: String::new() }
     }
 
-    /// Takes the next piece of output. Never fails.
+    /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
+    #[inline]
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
-        let _ = (delta, sink);
+        match (delta.text, delta.ids) {
+            (Some(text), []) => {
+                self.memory.tokens.push_text(text.len());
+                self.feed(text, Eof::No, sink);
+            }
+            (Some(text), [id]) if !self.plan.special.contains(*id) => {
+                self.memory.tokens.known = true;
+                self.memory.tokens.push(text.len());
+                self.feed(text, Eof::No, sink);
+            }
+            (Some(text), ids) => self.push_aligned(text, ids, sink),
+            (None, ids) => self.push_ids(ids, sink),
+        }
     }
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
-        let _ = sink;
-        Finish { reason: reason.unwrap_or_default(), ..Finish::default() }
+        let mut tail = String::new();
+        if self.memory.utf8.flush(&mut tail) > 0 {
+            self.odd_bytes(sink);
+            self.memory.tokens.widen(tail.len());
+        }
+        let eof = if reason == Some(FinishReason::Length) { Eof::Length } else { Eof::Stop };
+        self.feed(&tail, eof, sink);
+        let filters = &mut self.memory.filters;
+        if !filters.is_empty() {
+            filters.finish(sink);
+        }
+        Finish { reason: self.reason(reason), reasoning_tokens: self.reasoning_tokens(), gate_step: self.gate_step() }
+    }
+
+    fn reason(&self, engine: Option<FinishReason>) -> FinishReason {
+        let engine = engine.unwrap_or_default();
+        let named = matches!(self.wishes.choice, ToolChoice::Named(_));
+        match engine {
+            FinishReason::Length => FinishReason::Length,
+            _ if self.memory.state.calls > 0 && !named => FinishReason::ToolCalls,
+            _ => FinishReason::Stop,
+        }
+    }
+
+    /// Output tokens of the thought so far; `None` without ids.
+    #[must_use]
+    pub fn reasoning_tokens(&self) -> Option<u64> {
+        self.memory.tokens.known.then_some(self.memory.tokens.reasoning)
+    }
+
+    /// See [`Finish::gate_step`].
+    #[must_use]
+    pub fn gate_step(&self) -> Option<i64> {
+        match self.memory.tokens.gate {
+            Gate::Closed => None,
+            Gate::FromStart => Some(-1),
+            Gate::Open(token) => token.and_then(|t| i64::try_from(t).ok()),
+        }
     }
 
     /// Whether reasoning is over (or never was): from here on a grammar applies.
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
-        true
+        self.memory.tokens.gate != Gate::Closed
+    }
+
+    /// Calls given to the client so far.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.memory.state.calls
+    }
+
+    /// Bytes that are held because they are not decided yet.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.memory.hold.len()
     }
 
     /// The state after the last delta.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { version: 1 }
+        let machine = self.machine.as_ref().map(|machine| machine.state().clone());
+        Snapshot { version: SNAPSHOT_VERSION, machine, memory: self.memory.clone() }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     ///
     /// # Errors
-    /// The snapshot is of another version or does not fit.
+    /// The snapshot is of another version.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let _ = snapshot;
+        if snapshot.version != SNAPSHOT_VERSION {
+            return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
+        }
+        if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
+            machine.restore(state);
+        }
+        self.memory = snapshot.memory;
         Ok(())
+    }
+
+    /// Text with several ids, or with a special one: finds out which bytes are whose.
+    fn push_aligned(&mut self, text: &str, ids: &[u32], sink: &mut impl Sink) {
+        let plan = Arc::clone(&self.plan);
+        let tokens = &mut self.memory.tokens;
+        tokens.known = true;
+        let mut kept = std::mem::take(&mut self.room);
+        kept.clear();
+        crate::align::align(text, ids, &plan, tokens, &mut kept);
+        self.feed(&kept, Eof::No, sink);
+        self.room = kept;
+    }
+
+    /// Ids alone: their bytes come from the vocabulary.
+    fn push_ids(&mut self, ids: &[u32], sink: &mut impl Sink) {
+        let plan = Arc::clone(&self.plan);
+        let mut text = std::mem::take(&mut self.room);
+        text.clear();
+        self.memory.tokens.known = true;
+        for &id in ids {
+            let special = plan.special.text(id);
+            if special.is_some_and(|s| s.hidden) {
+                self.memory.tokens.push_hidden();
+                continue;
+            }
+            let bytes = match (special, plan.bytes(id)) {
+                (_, Some(bytes)) => bytes,
+                (Some(special), None) => special.text.as_bytes(),
+                (None, None) => {
+                    let at = self.memory.tokens.end;
+                    sink.event(Event::Note(Diagnostic::new(
+                        DiagnosticKind::UnknownToken,
+                        at,
+                        "",
+                        format!("token id {id} is not in the vocabulary"),
+                    )));
+                    self.memory.tokens.push_hidden();
+                    continue;
+                }
+            };
+            if special.is_some() {
+                let at = self.memory.tokens.end;
+                self.memory.tokens.mark(at, id);
+            }
+            self.memory.tokens.push(bytes.len());
+            let odd = self.memory.utf8.push(bytes, &mut text);
+            if odd.replaced > 0 {
+                self.odd_bytes(sink);
+                self.memory.tokens.shift(odd.grown);
+            }
+        }
+        self.feed(&text, Eof::No, sink);
+        self.room = text;
+    }
+
+    fn odd_bytes(&self, sink: &mut impl Sink) {
+        sink.event(Event::Note(Diagnostic::new(
+            DiagnosticKind::InvalidUtf8,
+            self.memory.tokens.end,
+            "\u{fffd}",
+            "bytes that are not UTF-8 were replaced",
+        )));
+    }
+
+    /// Shows the machine what is new, with what it held.
+    #[inline]
+    fn feed(&mut self, text: &str, eof: Eof, sink: &mut impl Sink) {
+        if self.memory.filters.is_empty() {
+            self.feed_to(text, eof, sink);
+        } else {
+            let mut filters = std::mem::take(&mut self.memory.filters);
+            self.feed_to(text, eof, &mut filters.over(sink));
+            self.memory.filters = filters;
+        }
+    }
+
+    fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
+        let memory = &mut self.memory;
+        let mut hold = std::mem::take(&mut memory.hold);
+        let held = !hold.is_empty();
+        if held {
+            hold.push_str(text);
+        }
+        let w: &str = if held { &hold } else { text };
+        let pos = match &mut self.machine {
+            Some(machine) => Run {
+                machine,
+                limits: &self.plan.limits,
+                wishes: &self.wishes,
+                state: &mut memory.state,
+                tokens: &mut memory.tokens,
+                sink,
+                base: memory.base,
+            }
+            .step(w, eof),
+            None => {
+                let mut flow = Flow {
+                    tables: &self.plan.tables,
+                    limits: &self.plan.limits,
+                    wishes: &self.wishes,
+                    s: &mut memory.state,
+                    tokens: &mut memory.tokens,
+                    sink,
+                    w,
+                    pos: 0,
+                    base: memory.base,
+                    eof,
+                };
+                flow.run();
+                flow.pos
+            }
+        };
+        memory.base += pos as u64;
+        memory.tokens.settle(memory.base);
+        if held {
+            hold.drain(..pos);
+        } else if pos < text.len() {
+            hold.push_str(&text[pos..]);
+        }
+        memory.hold = hold;
     }
 }

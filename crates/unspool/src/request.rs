@@ -52,6 +52,8 @@ pub struct Request {
     pub reasoning_effort: Option<String>,
     /// Calls already in the conversation; native ids count on from there.
     pub calls_before: usize,
+    /// Seed of the ids that the model did not write; missing: random.
+    pub id_seed: Option<u64>,
 }
 
 impl Request {

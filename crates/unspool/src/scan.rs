@@ -2,11 +2,15 @@
 
 use memchr::{memchr, memchr2, memchr3};
 
+use crate::format::template::Cut;
+
 /// A literal of a format, without white space at its edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Literal {
     text: Box<str>,
     loose: bool,
+    /// The text between its white space.
+    segments: Box<[Box<[u8]>]>,
 }
 
 /// How a literal and the text at one place compare.
@@ -24,10 +28,24 @@ pub enum Match {
 const LOOSE_BLANKS: usize = 32;
 
 impl Literal {
-    /// A literal; `loose` lets blanks stand around its punctuation (`< parameter = `).
+    /// A literal; `loose` lets blanks stand around its punctuation (`< parameter = `). White space inside the text, and
+    /// the border of two tags (`><`), stand for any run of white space, none too.
     #[must_use]
     pub fn new(text: &str, loose: bool) -> Self {
-        Self { text: text.into(), loose: loose && text.bytes().any(is_tag_punctuation) }
+        let segments: Vec<Box<[u8]>> = crate::format::template::cuts(text)
+            .into_iter()
+            .filter_map(|cut| match cut {
+                Cut::Literal(l) => Some(l.as_bytes().into()),
+                Cut::Space(_) => None,
+            })
+            .collect();
+        Self { text: text.into(), loose: loose && text.bytes().any(is_tag_punctuation), segments: segments.into() }
+    }
+
+    /// A literal that stands exactly as it is written, white space included.
+    #[must_use]
+    pub fn exact(text: &str) -> Self {
+        Self { text: text.into(), loose: false, segments: [text.as_bytes().into()].into() }
     }
 
     /// Its text.
@@ -36,26 +54,51 @@ impl Literal {
         &self.text
     }
 
+    /// Its first byte.
+    pub(crate) fn first_byte(&self) -> Option<u8> {
+        self.segments.first().and_then(|s| s.first()).copied()
+    }
+
     /// Whether the literal stands at the start of `input`.
     #[must_use]
     pub fn at(&self, input: &[u8]) -> Match {
-        if self.loose { self.loose_at(input) } else { prefix(self.text.as_bytes(), input) }
+        if self.loose {
+            return self.loose_at(input);
+        }
+        let mut at = 0;
+        for (i, segment) in self.segments.iter().enumerate() {
+            if i > 0 {
+                at += blanks(&input[at..(at + LOOSE_BLANKS).min(input.len())]);
+            }
+            match prefix(segment, &input[at..]) {
+                Match::Full(n) => at += n,
+                other => return other,
+            }
+        }
+        Match::Full(at)
+    }
+
+    /// How many bytes of `input` agree with the literal before one that does not.
+    pub(crate) fn reach(&self, input: &[u8]) -> usize {
+        let most = (self.text.len() + LOOSE_BLANKS).min(input.len());
+        (1..=most).take_while(|n| self.at(&input[..*n]) != Match::No).last().unwrap_or(0)
     }
 
     fn loose_at(&self, input: &[u8]) -> Match {
-        let literal = self.text.as_bytes();
         let mut at = 0;
-        for (i, &byte) in literal.iter().enumerate() {
-            if i > 0 && (is_tag_punctuation(byte) || is_tag_punctuation(literal[i - 1])) {
-                let most = (at + LOOSE_BLANKS).min(input.len());
-                while at < most && matches!(input[at], b' ' | b'\t') {
-                    at += 1;
+        let mut last = 0;
+        for (n, segment) in self.segments.iter().enumerate() {
+            for (i, &byte) in segment.iter().enumerate() {
+                if (n > 0 && i == 0) || (n + i > 0 && (is_tag_punctuation(byte) || is_tag_punctuation(last))) {
+                    let most = (at + LOOSE_BLANKS).min(input.len());
+                    at += blanks(&input[at..most]);
                 }
-            }
-            match input.get(at) {
-                None => return Match::Partial,
-                Some(&b) if b == byte => at += 1,
-                Some(_) => return Match::No,
+                match input.get(at) {
+                    None => return Match::Partial,
+                    Some(&b) if b == byte => at += 1,
+                    Some(_) => return Match::No,
+                }
+                last = byte;
             }
         }
         Match::Full(at)

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::parser::Parser;
-use crate::request::{IncompleteCalls, Prompt, Request, RequestError};
+use crate::request::IncompleteCalls;
+
+pub use crate::pair::Pair;
+pub use crate::registry::Registry;
 
 /// What is known of a tokenizer's vocabulary.
 #[derive(Debug, Clone, Default)]
@@ -73,10 +75,6 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// All formats by name: the built-in ones and a user's own.
-#[derive(Debug, Clone, Default)]
-pub struct Registry {}
-
 /// Which half of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
@@ -86,52 +84,19 @@ pub enum Half {
     Tools,
 }
 
-impl Registry {
-    /// The built-in formats.
+impl Half {
+    /// The flag that names this half.
     #[must_use]
-    pub fn builtin() -> Self {
-        Self {}
-    }
-
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings.
-    ///
-    /// # Errors
-    /// The file is broken, or brings a name that exists already.
-    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
-        let _ = (path, text);
-        Ok(Vec::new())
-    }
-
-    /// All names of a half, sorted.
-    #[must_use]
-    pub fn names(&self, half: Half) -> Vec<String> {
-        let _ = half;
-        Vec::new()
-    }
-
-    /// Composes a pair and compiles it.
-    ///
-    /// # Errors
-    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
-    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
-        let _ = setup;
-        Ok(Pair { inner: Arc::new(()) })
+    pub fn flag(self) -> &'static str {
+        match self {
+            Self::Reasoning => "--reasoning-parser",
+            Self::Tools => "--tool-call-parser",
+        }
     }
 }
 
-/// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
-#[derive(Debug, Clone)]
-pub struct Pair {
-    inner: Arc<()>,
-}
-
-impl Pair {
-    /// A parser for one reply.
-    ///
-    /// # Errors
-    /// The request asks for what the format cannot do (an unknown `reasoning_effort`, say).
-    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, RequestError> {
-        let _ = (&self.inner, request, prompt);
-        Ok(Parser::stub())
+impl From<FileError> for SetupError {
+    fn from(error: FileError) -> Self {
+        Self { kind: SetupErrorKind::BadFormat, message: error.to_string(), hint: None }
     }
 }

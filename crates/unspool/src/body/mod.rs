@@ -3,8 +3,19 @@
 //! A body is shown the bytes that are not consumed yet. It consumes what it can and says how it stands; what it leaves
 //! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
 
+pub(crate) mod elements;
+mod ends;
 pub(crate) mod envelope;
 pub(crate) mod json;
+pub(crate) mod kwargs;
+pub(crate) mod literals;
+mod machine;
+mod object;
+pub(crate) mod params;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use machine::{BodyMachine, BodySpec};
 
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;

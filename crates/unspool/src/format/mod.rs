@@ -3,3 +3,5 @@
 pub mod template;
 
 pub mod file;
+
+pub mod source;

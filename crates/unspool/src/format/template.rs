@@ -228,16 +228,40 @@ pub fn cuts(text: &str) -> Vec<Cut<'_>> {
             rest = &rest[blank..];
             continue;
         }
-        let space = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let tag = rest.find("><").map_or(rest.len(), |i| i + 1);
-        let end = space.min(tag);
+        let end = end_at_bracket(rest, end_of_literal(rest));
         out.push(Cut::Literal(&rest[..end]));
-        if end == tag && tag < rest.len() {
+        if rest[end..].chars().next().is_some_and(|c| !c.is_whitespace()) {
             out.push(Cut::Space(""));
         }
         rest = &rest[end..];
     }
     out
+}
+
+/// Where the literal at the start of `text` ends. A blank inside a tag belongs to it: `<a b>` begins like no `<a c>`.
+fn end_of_literal(text: &str) -> usize {
+    let mut in_tag = false;
+    let mut last = ' ';
+    for (i, c) in text.char_indices() {
+        if c.is_whitespace() && !(in_tag && c == ' ') || last == '>' && c == '<' {
+            return i;
+        }
+        in_tag = c == '<' || in_tag && c != '>';
+        last = c;
+    }
+    text.trim_end().len()
+}
+
+/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
+fn end_at_bracket(text: &str, end: usize) -> usize {
+    let literal = &text[..end];
+    if literal.starts_with("]<") && !literal.starts_with("]<]") {
+        return 1;
+    }
+    match literal.strip_suffix('[') {
+        Some(tag) if tag.ends_with('>') && !tag.ends_with("[>") => tag.len(),
+        _ => end,
+    }
 }
 
 #[cfg(test)]
@@ -270,6 +294,23 @@ mod tests {
                 Cut::Literal("<b>x"),
                 Cut::Space(" "),
                 Cut::Literal("c")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_blank_inside_a_tag_is_no_cut() {
+        assert_eq!(
+            cuts("< calls>\n</ calls> a <b "),
+            vec![
+                Cut::Literal("< calls>"),
+                Cut::Space("\n"),
+                Cut::Literal("</ calls>"),
+                Cut::Space(" "),
+                Cut::Literal("a"),
+                Cut::Space(" "),
+                Cut::Literal("<b"),
+                Cut::Space(" ")
             ]
         );
     }

@@ -1,0 +1,72 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Takes a language model's raw output apart into reasoning, content and tool calls.
+#[derive(Debug, Parser)]
+#[command(name = "unspool", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  unspool parse --tool-call-parser hermes --tools tools.json output.txt
+  unspool formats qwen3_coder
+  unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice
+
+Exit codes: 0 done, 1 reading or writing failed, 2 the command line or a file that it names is wrong.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take one raw output apart and show its parts
+    #[command(after_help = crate::parse::EXAMPLES)]
+    Parse(Box<crate::parse::Options>),
+
+    /// List all formats, or show one in full
+    #[command(after_help = crate::formats::EXAMPLES)]
+    Formats(crate::formats::Options),
+
+    /// Take many outputs apart, delta by delta: JSON Lines in, JSON Lines out
+    #[command(after_help = crate::stream::EXAMPLES, after_long_help = crate::stream::PROTOCOL)]
+    Stream(crate::stream::Options),
+
+    /// Serve the OpenAI chat API in front of a backend that gives raw output
+    #[command(after_help = crate::serve::EXAMPLES)]
+    Serve(crate::serve::Options),
+
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  unspool completions bash > ~/.local/share/bash-completion/completions/unspool
+  unspool completions zsh > ~/.zfunc/_unspool
+  unspool completions fish > ~/.config/fish/completions/unspool.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print a manual page
+    #[command(after_help = "\
+Examples:
+  unspool man | man -l -
+  unspool man parse > unspool-parse.1")]
+    Man {
+        /// The command that the page is about; without it, the page of `unspool` itself
+        command: Option<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,89 @@
+//! What ends the command early: one message, a hint, an exit code.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use unspool::SetupError;
+use unspool::request::RequestError;
+
+/// Style of the word `error`, as clap has it.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// Style of the word `hint`.
+const HINT: Style = AnsiColor::Green.on_default();
+/// Style of the word `warning`.
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Why the command ends without its work done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line, or a file that it names, is wrong.
+    Usage { message: String, hint: Option<String> },
+    /// Reading or writing failed on the way.
+    Io(String),
+    /// Nobody reads the output any more; nothing to report.
+    Closed,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Tells it on standard error and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Usage { message, hint } => {
+                tell(&picture(ERROR, "error", message, hint.as_deref()));
+                ExitCode::from(2)
+            }
+            Self::Io(message) => {
+                tell(&picture(ERROR, "error", message, None));
+                ExitCode::FAILURE
+            }
+            Self::Closed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Tells something odd that does not end the work.
+pub(crate) fn warn(message: &str, hint: Option<&str>) {
+    tell(&picture(WARNING, "warning", message, hint));
+}
+
+fn picture(style: Style, word: &str, message: &str, hint: Option<&str>) -> String {
+    let mut out = format!("{style}{word}{style:#}: {message}\n");
+    if let Some(hint) = hint {
+        let _ = writeln!(out, "  {HINT}hint{HINT:#}: {hint}");
+    }
+    out
+}
+
+/// A message that cannot be told is not worth another failure.
+fn tell(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        Self::Usage { message: error.message, hint: error.hint }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        Self::Usage { message: error.message, hint: error.hint }
+    }
+}
+
+/// Of writing to standard output; files name themselves in their messages.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Io(format!("cannot write the output: {error}"))
+        }
+    }
+}

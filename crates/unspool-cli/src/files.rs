@@ -1,0 +1,66 @@
+//! Reads what the command line names.
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::failure::{Failure, warn};
+
+/// The name that stands for standard input.
+const STDIN: &str = "-";
+
+/// A file's text; the option is named if it cannot be read.
+pub(crate) fn text(option: &str, path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| {
+        let message = format!("cannot read {}: {}", path.display(), plain(&error));
+        Failure::usage(message, format!("`{option}` must name a readable text file"))
+    })
+}
+
+/// A file's JSON value.
+pub(crate) fn json(option: &str, path: &Path) -> Result<Value, Failure> {
+    serde_json::from_str(&text(option, path)?).map_err(|error| {
+        let message = format!("{}:{}:{}: not JSON: {}", path.display(), error.line(), error.column(), reason(&error));
+        Failure::usage(message, format!("`{option}` must name a file with one JSON value"))
+    })
+}
+
+/// The raw output: a file, or standard input. What is not UTF-8 becomes U+FFFD, with a warning.
+pub(crate) fn raw(path: Option<&Path>) -> Result<String, Failure> {
+    let bytes = match path {
+        Some(path) if path != Path::new(STDIN) => fs::read(path).map_err(|error| {
+            let message = format!("cannot read {}: {}", path.display(), plain(&error));
+            Failure::usage(message, "give the file with the raw output, or pipe it into the command")
+        })?,
+        _ => stdin()?,
+    };
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        let at = error.utf8_error().valid_up_to();
+        warn(&format!("the raw output is not UTF-8 at byte {at}; such bytes become U+FFFD"), None);
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
+}
+
+fn stdin() -> Result<Vec<u8>, Failure> {
+    let mut input = io::stdin().lock();
+    if input.is_terminal() {
+        warn("reading the raw output from the keyboard", Some("end it with Ctrl-D, or name a file"));
+    }
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|error| Failure::Io(format!("cannot read standard input: {error}")))?;
+    Ok(bytes)
+}
+
+/// The system's words without its number.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+/// The reason without the place, which stands in front already.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,279 @@
+//! `unspool parse`: one raw output, taken apart.
+
+mod picture;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
+use unspool::{Delta, Event, FinishReason, IncompleteCalls, Message, Prompt, Request, Setup, Sink, Vocabulary};
+
+use crate::failure::{Failure, warn};
+use crate::files;
+use crate::setup::{ParserNames, Plugins};
+use crate::wire::{EventShape, MessageShape};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  unspool parse --reasoning-parser qwen3 --tool-call-parser hermes --tools tools.json output.txt
+  llm raw | unspool parse --reasoning-parser deepseek_r1 --prompt $'<think>\\n' --json
+  unspool parse --tool-call-parser qwen3_coder --request request.json --chunk 3 --events output.txt
+
+tools.json is a list as in an OpenAI request:
+  [{\"type\": \"function\", \"function\": {\"name\": \"tide\", \"parameters\": {\"type\": \"object\", \"properties\":
+    {\"harbour\": {\"type\": \"string\"}}}}}]
+Without tools no call is given, as with an API: the markup stays content.";
+
+/// What to parse, and what to show.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// File with the raw output, special tokens as their text; `-` or nothing: standard input
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    names: ParserNames,
+
+    #[command(flatten)]
+    plugins: Plugins,
+
+    /// JSON file with the request's tools (a list, or an object with `tools`)
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    tools: Option<PathBuf>,
+
+    /// JSON file with an OpenAI chat request: tools, `tool_choice`, `chat_template_kwargs` …
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    request: Option<PathBuf>,
+
+    /// End of the rendered prompt, which says where the reply begins (`$'<think>\n'`, say)
+    #[arg(long, value_name = "TEXT", help_heading = "Request")]
+    prompt: Option<String>,
+
+    /// File with the rendered prompt
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Request")]
+    prompt_file: Option<PathBuf>,
+
+    /// `tokenizer_config.json` of the checkpoint, for its special tokens and what a format reads from it
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    tokenizer_config: Option<PathBuf>,
+
+    /// Why the engine stopped
+    #[arg(long, value_name = "REASON", default_value = "stop", help_heading = "Request")]
+    finish: Reason,
+
+    /// What becomes of a call that never completes
+    #[arg(long, value_name = "HOW", default_value = "stream", help_heading = "Request")]
+    incomplete_calls: Incomplete,
+
+    /// Hand the text over in deltas of N characters; the answer is the same, the events are smaller
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    chunk: Option<u64>,
+
+    /// Print the events as JSON Lines
+    #[arg(long, conflicts_with = "json")]
+    events: bool,
+
+    /// Print the message as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why the engine stopped.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Reason {
+    /// By itself
+    Stop,
+    /// The output was cut (`max_tokens`)
+    Length,
+    /// It says that it calls tools
+    #[value(name = "tool_calls")]
+    ToolCalls,
+}
+
+/// What becomes of a call that never completes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Incomplete {
+    /// It is a call with the arguments so far
+    Stream,
+    /// Its raw text is content
+    Text,
+    /// Its raw text goes to a diagnostic alone
+    Drop,
+}
+
+/// Parses, and prints what is asked for.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let registry = options.plugins.registry()?;
+    let pair = registry.pair(&options.setup()?)?;
+    let request = options.request()?;
+    let prompt = options.prompt()?;
+    let mut parser = pair.parser(&request, prompt.as_deref().map_or(Prompt::Unknown, Prompt::Text))?;
+    if options.names.tool_call_parser.is_some() && request.tools.is_empty() {
+        warn("no tools are given, so no call comes out", Some("name them with `--tools FILE` or `--request FILE`"));
+    }
+    let raw = files::raw(options.file.as_deref())?;
+
+    let mut output =
+        Output { events: options.events.then(|| BufWriter::new(io::stdout().lock())), ..Output::default() };
+    for piece in pieces(&raw, options.chunk) {
+        parser.push(Delta::text(piece), &mut output);
+    }
+    let finish = parser.finish(Some(options.finish.into()), &mut output);
+    let Output { events, message, fault } = output;
+    if let Some(fault) = fault {
+        return Err(fault.into());
+    }
+    if let Some(mut events) = events {
+        return Ok(events.flush()?);
+    }
+    if options.json {
+        let shape = MessageShape::new(&message, &finish);
+        let text = serde_json::to_string_pretty(&shape).map_err(|error| Failure::Io(error.to_string()))?;
+        return Ok(io::stdout().write_all((text + "\n").as_bytes())?);
+    }
+    picture::print(&message, &finish, &raw)
+}
+
+impl Options {
+    fn setup(&self) -> Result<Setup, Failure> {
+        let config = match &self.tokenizer_config {
+            Some(path) => files::json("--tokenizer-config", path)?,
+            None => Value::Null,
+        };
+        Ok(Setup {
+            reasoning_parser: self.names.reasoning_parser.clone(),
+            tool_parser: self.names.tool_call_parser.clone(),
+            model_type: self.names.model_type.clone(),
+            vocabulary: added_tokens(&config),
+            tokenizer_config: config,
+            incomplete_calls: self.incomplete_calls.into(),
+            ..Setup::default()
+        })
+    }
+
+    /// The request of `--request`, with the tools of `--tools` in place of its own.
+    fn request(&self) -> Result<Request, Failure> {
+        let mut fields = match &self.request {
+            None => Map::new(),
+            Some(path) => match files::json("--request", path)? {
+                Value::Object(fields) => fields,
+                _ => {
+                    let message = format!("{}: the request is not an object", path.display());
+                    return Err(Failure::usage(message, "give the JSON body of a chat request"));
+                }
+            },
+        };
+        if let Some(path) = &self.tools {
+            let tools = match files::json("--tools", path)? {
+                Value::Object(mut object) => object.remove("tools").unwrap_or_default(),
+                other => other,
+            };
+            if !tools.is_array() {
+                let message = format!("{}: no list of tools", path.display());
+                return Err(Failure::usage(message, "give a list as in an OpenAI request, or an object with `tools`"));
+            }
+            fields.insert("tools".to_owned(), tools);
+        }
+        Ok(Request::from_openai(&Value::Object(fields))?)
+    }
+
+    fn prompt(&self) -> Result<Option<String>, Failure> {
+        match &self.prompt_file {
+            Some(path) => files::text("--prompt-file", path).map(Some),
+            None => Ok(self.prompt.clone()),
+        }
+    }
+}
+
+/// The special tokens that a `tokenizer_config.json` declares.
+fn added_tokens(config: &Value) -> Vocabulary {
+    let mut vocabulary = Vocabulary::default();
+    for (id, token) in config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten() {
+        let Some(text) = token.get("content").and_then(Value::as_str) else { continue };
+        if let Ok(id) = id.parse() {
+            vocabulary.special.insert(text.to_owned(), id);
+        }
+        if token.get("special").and_then(Value::as_bool) == Some(true) {
+            vocabulary.hidden.push(text.to_owned());
+        }
+    }
+    vocabulary
+}
+
+/// The text in deltas of `chunk` characters; `None`: in one.
+fn pieces(text: &str, chunk: Option<u64>) -> impl Iterator<Item = &str> {
+    let size = chunk.and_then(|chunk| usize::try_from(chunk).ok()).unwrap_or(usize::MAX);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(piece)
+    })
+}
+
+/// Folds the message; writes the events if they are asked for.
+#[derive(Default)]
+struct Output<'a> {
+    events: Option<BufWriter<io::StdoutLock<'a>>>,
+    message: Message,
+    fault: Option<io::Error>,
+}
+
+impl Sink for Output<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let (Some(out), None) = (&mut self.events, &self.fault) {
+            let written = serde_json::to_writer(&mut *out, &EventShape::from(&event)).map_err(io::Error::from);
+            self.fault = written.and_then(|()| out.write_all(b"\n")).err();
+        }
+        self.message.event(event);
+    }
+}
+
+impl From<Reason> for FinishReason {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Stop => Self::Stop,
+            Reason::Length => Self::Length,
+            Reason::ToolCalls => Self::ToolCalls,
+        }
+    }
+}
+
+impl From<Incomplete> for IncompleteCalls {
+    fn from(how: Incomplete) -> Self {
+        match how {
+            Incomplete::Stream => Self::Stream,
+            Incomplete::Text => Self::Text,
+            Incomplete::Drop => Self::Drop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn chunks_are_characters() {
+        assert_eq!(pieces("añb🍵c", Some(2)).collect::<Vec<_>>(), ["añ", "b🍵", "c"]);
+        assert_eq!(pieces("añb", None).collect::<Vec<_>>(), ["añb"]);
+        assert_eq!(pieces("", Some(1)).count(), 0);
+    }
+
+    #[test]
+    fn special_tokens_come_from_the_tokenizer_config() {
+        let config = json!({"added_tokens_decoder": {
+            "7": {"content": "<think>", "special": false},
+            "9": {"content": "<|im_end|>", "special": true},
+        }});
+        let vocabulary = added_tokens(&config);
+        assert_eq!(vocabulary.special.get("<think>"), Some(&7));
+        assert_eq!(vocabulary.hidden, ["<|im_end|>"]);
+    }
+}

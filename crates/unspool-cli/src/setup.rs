@@ -1,0 +1,84 @@
+//! The options that choose a pair of parsers, shared by the commands that parse.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use unspool::Registry;
+use unspool::setup::Half;
+
+use crate::failure::Failure;
+use crate::files;
+
+/// A user's own format files.
+#[derive(Debug, Args)]
+pub(crate) struct Plugins {
+    /// A format file of your own that brings a reasoning parser; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    reasoning_parser_plugin: Vec<PathBuf>,
+
+    /// A format file of your own that brings a tool-call parser; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    tool_parser_plugin: Vec<PathBuf>,
+}
+
+/// The names of the two halves.
+#[derive(Debug, Args)]
+pub(crate) struct ParserNames {
+    /// Name of the reasoning parser; `unspool formats` lists them
+    #[arg(long, value_name = "NAME", help_heading = "Formats")]
+    pub(crate) reasoning_parser: Option<String>,
+
+    /// Name of the tool-call parser; `unspool formats` lists them
+    #[arg(long, value_name = "NAME", help_heading = "Formats")]
+    pub(crate) tool_call_parser: Option<String>,
+
+    /// The checkpoint's `model_type`; `gpt_oss` selects harmony whatever the names
+    #[arg(long, value_name = "TYPE", help_heading = "Formats")]
+    pub(crate) model_type: Option<String>,
+}
+
+impl Plugins {
+    /// The built-in formats with the user's own added.
+    ///
+    /// A file that stands under both options is loaded once.
+    pub(crate) fn registry(&self) -> Result<Registry, Failure> {
+        let mut registry = Registry::builtin();
+        let mut loaded: Vec<(&PathBuf, Vec<Half>)> = Vec::new();
+        let reasoning = self.reasoning_parser_plugin.iter().map(|path| (path, Half::Reasoning));
+        let tools = self.tool_parser_plugin.iter().map(|path| (path, Half::Tools));
+        for (path, half) in reasoning.chain(tools) {
+            let known = loaded.iter().position(|(other, _)| *other == path);
+            let index = match known {
+                Some(index) => index,
+                None => {
+                    let text = files::text(option(half), path)?;
+                    let names = registry.add(&path.display().to_string(), &text)?;
+                    loaded.push((path, names.into_iter().map(|(half, _)| half).collect()));
+                    loaded.len() - 1
+                }
+            };
+            if loaded.get(index).is_some_and(|(_, halves)| !halves.contains(&half)) {
+                return Err(no_such_half(path, half));
+            }
+        }
+        Ok(registry)
+    }
+}
+
+fn option(half: Half) -> &'static str {
+    match half {
+        Half::Reasoning => "--reasoning-parser-plugin",
+        Half::Tools => "--tool-parser-plugin",
+    }
+}
+
+fn no_such_half(path: &std::path::Path, half: Half) -> Failure {
+    let (brings, key, other) = match half {
+        Half::Reasoning => ("reasoning parser", "names.reasoning", Half::Tools),
+        Half::Tools => ("tool-call parser", "names.tools", Half::Reasoning),
+    };
+    Failure::usage(
+        format!("{}: the file brings no {brings}", path.display()),
+        format!("name one with `{key}`, or give the file with `{}`", option(other)),
+    )
+}

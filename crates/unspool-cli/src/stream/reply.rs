@@ -1,0 +1,204 @@
+//! One line at a time: the reply that is open, and what each line answers.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use unspool::request::RequestError;
+use unspool::{Delta, Event, FinishReason, Message, Registry, Sink};
+
+use super::start::{Started, Starter};
+use crate::files::reason;
+use crate::wire::{EventShape, MessageShape};
+
+/// One line of input: exactly one of its fields.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    start: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    /// Outer `None`: not there; inner `None`: null.
+    #[serde(default, deserialize_with = "present")]
+    finish: Option<Option<FinishReason>>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(default)]
+    ids: Option<Vec<u32>>,
+}
+
+/// Tells a field that is null from one that is not there.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Why a line cannot be used.
+#[derive(Debug, Serialize)]
+pub(super) struct Refusal {
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Refusal {
+    fn new(kind: &'static str, message: impl Into<String>, hint: &str) -> Self {
+        Self { kind, message: message.into(), hint: Some(hint.to_owned()) }
+    }
+
+    /// A field of `start` that is not what it must be.
+    pub(super) fn start(message: impl Into<String>, hint: &str) -> Self {
+        Self::new("bad_start", message, hint)
+    }
+}
+
+impl From<RequestError> for Refusal {
+    fn from(error: RequestError) -> Self {
+        Self { kind: "request", message: error.message, hint: error.hint }
+    }
+}
+
+/// What stands between a start and its finish.
+enum Reply {
+    /// Nothing: no start yet, or the last reply is over.
+    None,
+    /// The start was refused: deltas and finish answer nothing.
+    Refused,
+    /// A reply on its way.
+    Open(Box<Started>, Message),
+}
+
+/// All replies of one process.
+pub(super) struct Session {
+    starter: Starter,
+    reply: Reply,
+    line: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer<'a> {
+    Event(EventShape<'a>),
+    Message(MessageShape<'a>),
+    Error {
+        #[serde(flatten)]
+        refusal: &'a Refusal,
+        line: u64,
+    },
+}
+
+impl Answer<'_> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}
+
+/// Writes each event as a line, and folds it into the message.
+struct EventLines<'a, W> {
+    out: &'a mut W,
+    message: &'a mut Message,
+    written: io::Result<()>,
+}
+
+impl<W: Write> Sink for EventLines<'_, W> {
+    fn event(&mut self, event: Event<'_>) {
+        if self.written.is_ok() {
+            self.written = Answer::Event(EventShape::from(&event)).write(self.out);
+        }
+        self.message.event(event);
+    }
+}
+
+impl Session {
+    pub(super) fn new(registry: Registry) -> Self {
+        Self { starter: Starter::new(registry), reply: Reply::None, line: 0 }
+    }
+
+    /// Answers one line of input. The error is of writing.
+    pub(super) fn line(&mut self, line: &[u8], out: &mut impl Write) -> io::Result<()> {
+        self.line += 1;
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        match read(line) {
+            Ok(Line { start: Some(start), delta: None, finish: None }) => self.start(start, out),
+            Ok(Line { start: None, delta: Some(piece), finish: None }) => self.delta(&piece, out),
+            Ok(Line { start: None, delta: None, finish: Some(reason) }) => self.finish(reason, out),
+            Ok(_) => {
+                let message = "a line has exactly one of `start`, `delta` and `finish`";
+                self.refuse(&Refusal::new("bad_line", message, "write each as a line of its own"), out)
+            }
+            Err(refusal) => self.refuse(&refusal, out),
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal, out: &mut impl Write) -> io::Result<()> {
+        Answer::Error { refusal, line: self.line }.write(out)
+    }
+
+    /// A start in the middle of a reply gives that reply up.
+    fn start(&mut self, start: &RawValue, out: &mut impl Write) -> io::Result<()> {
+        match self.starter.start(start) {
+            Ok(started) => {
+                self.reply = Reply::Open(Box::new(started), Message::default());
+                Ok(())
+            }
+            Err(refusal) => {
+                self.reply = Reply::Refused;
+                self.refuse(&refusal, out)
+            }
+        }
+    }
+
+    fn delta(&mut self, piece: &Piece<'_>, out: &mut impl Write) -> io::Result<()> {
+        let ids = piece.ids.as_deref().unwrap_or_default();
+        match &mut self.reply {
+            Reply::Refused => Ok(()),
+            Reply::None => self.refuse(&not_started("delta"), out),
+            Reply::Open(started, _) if piece.text.is_none() && !ids.is_empty() && !started.has_vocab => {
+                let message = "the delta has ids and no text, and `start` had no `vocab`";
+                let hint = "send `vocab` with `start`, or `text` with every delta";
+                self.refuse(&Refusal::new("no_vocab", message, hint), out)
+            }
+            Reply::Open(started, message) => {
+                let mut lines = EventLines { out, message, written: Ok(()) };
+                started.parser.push(Delta { text: piece.text.as_deref(), ids }, &mut lines);
+                lines.written
+            }
+        }
+    }
+
+    fn finish(&mut self, reason: Option<FinishReason>, out: &mut impl Write) -> io::Result<()> {
+        match std::mem::replace(&mut self.reply, Reply::None) {
+            Reply::Refused => Ok(()),
+            Reply::None => self.refuse(&not_started("finish"), out),
+            Reply::Open(mut started, mut message) => {
+                let mut lines = EventLines { out, message: &mut message, written: Ok(()) };
+                let finish = started.parser.finish(reason, &mut lines);
+                lines.written?;
+                Answer::Message(MessageShape::new(&message, &finish)).write(out)
+            }
+        }
+    }
+}
+
+fn not_started(what: &str) -> Refusal {
+    Refusal::new("not_started", format!("a `{what}` without a `start`"), "begin each reply with {\"start\": {…}}")
+}
+
+fn read(line: &[u8]) -> Result<Line<'_>, Refusal> {
+    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}} or {\"finish\": …}";
+    // Lists would pass as objects whose fields stand in order.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err(Refusal::new("bad_line", "the line is not a JSON object", hint));
+    }
+    serde_json::from_slice(line).map_err(|error| {
+        let message = format!("column {}: {}", error.column(), reason(&error));
+        Refusal::new("bad_line", message, hint)
+    })
+}

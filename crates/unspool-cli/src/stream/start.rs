@@ -1,0 +1,189 @@
+//! The `start` line: which pair, which request, which prompt.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use unspool::setup::{Pair, SetupErrorKind};
+use unspool::{IncompleteCalls, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary};
+
+use super::hex::{IdAndBytes, TokenBytes};
+use super::reply::Refusal;
+use crate::failure::warn;
+use crate::files::reason;
+use crate::names;
+
+/// Compiled pairs that are kept for starts that repeat.
+const KEPT_PAIRS: usize = 8;
+
+/// Fields that choose and compile a pair.
+const SETUP_FIELDS: [&str; 8] = [
+    "reasoning_parser",
+    "tool_parser",
+    "model_type",
+    "special_tokens",
+    "hidden_special_tokens",
+    "tokenizer_config",
+    "vocab",
+    "incomplete_calls",
+];
+/// Fields of one reply.
+const REPLY_FIELDS: [&str; 4] = ["tools", "request", "prompt", "prompt_tokens"];
+
+/// The fields of a start line, not yet read.
+struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    fn read(start: &'a RawValue) -> Result<Self, Refusal> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(start.get())
+            .map_err(|_| Refusal::start("`start` is not an object", "write {\"start\": {…}}"))?;
+        Ok(Self(fields))
+    }
+
+    /// The text of a field; null is as good as missing.
+    fn raw(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(|raw| raw.get()).filter(|text| *text != "null")
+    }
+
+    fn get<T: Deserialize<'a>>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        self.raw(name)
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|error| Refusal::start(format!("`start.{name}`: {}", reason(&error)), hint_for(name)))
+    }
+}
+
+/// What a field must be.
+fn hint_for(field: &str) -> &'static str {
+    match field {
+        "reasoning_parser" | "tool_parser" | "model_type" => "it must be a name",
+        "prompt" => "it must be a text",
+        "tools" => "it must be a list of tools as in an OpenAI request",
+        "request" => "it must be an object with fields of an OpenAI chat request",
+        "prompt_tokens" => "it must be a list of [id, text] or [id, null, hex]",
+        "special_tokens" => "it must be an object {text: id}",
+        "hidden_special_tokens" => "it must be a list of texts",
+        "tokenizer_config" => "it must be the object of `tokenizer_config.json`",
+        "vocab" => "it must be an object {id: text or {\"hex\": …}}",
+        _ => "it must be \"stream\", \"text\" or \"drop\"",
+    }
+}
+
+/// Makes parsers from start lines; keeps what it compiled.
+pub(super) struct Starter {
+    registry: Registry,
+    /// The last pairs, the newest first, each with the text of the fields that it was made from.
+    kept: Vec<(String, Pair)>,
+    /// Unknown fields that were told already.
+    told: HashSet<String>,
+}
+
+/// A parser, and whether ids alone are enough for it.
+pub(super) struct Started {
+    pub(super) parser: Parser,
+    pub(super) has_vocab: bool,
+}
+
+impl Starter {
+    pub(super) fn new(registry: Registry) -> Self {
+        Self { registry, kept: Vec::new(), told: HashSet::new() }
+    }
+
+    /// A parser for the reply that the line begins.
+    pub(super) fn start(&mut self, start: &RawValue) -> Result<Started, Refusal> {
+        let fields = Fields::read(start)?;
+        self.tell_unknown(&fields);
+        let pair = self.pair(&fields)?;
+        let request = request(&fields)?;
+        let tokens = fields.get::<Vec<IdAndBytes>>("prompt_tokens")?.map(prompt_tokens).transpose()?;
+        let text: Option<String> = fields.get("prompt")?;
+        let prompt = match (&tokens, &text) {
+            (Some(tokens), _) => Prompt::Tokens(tokens),
+            (None, Some(text)) => Prompt::Text(text),
+            (None, None) => Prompt::Unknown,
+        };
+        let parser = pair.parser(&request, prompt).map_err(Refusal::from)?;
+        Ok(Started { parser, has_vocab: fields.raw("vocab").is_some() })
+    }
+
+    /// A field that nobody reads is likely misspelt; it is told once, and the reply goes on.
+    fn tell_unknown(&mut self, fields: &Fields<'_>) {
+        let known = SETUP_FIELDS.iter().chain(&REPLY_FIELDS).copied();
+        for name in fields.0.keys() {
+            if !known.clone().any(|field| field == name) && self.told.insert(name.clone()) {
+                let hint = names::did_you_mean(&names::near(name, known.clone()));
+                warn(&format!("`start` has no field `{name}`"), hint.as_deref());
+            }
+        }
+    }
+
+    fn pair(&mut self, fields: &Fields<'_>) -> Result<Pair, Refusal> {
+        let mut key = String::new();
+        for name in SETUP_FIELDS {
+            key.push_str(fields.raw(name).unwrap_or_default());
+            key.push('\n');
+        }
+        match self.kept.iter().position(|(kept, _)| *kept == key) {
+            Some(index) => self.kept[..=index].rotate_right(1),
+            None => {
+                let pair = self.registry.pair(&setup(fields)?)?;
+                self.kept.truncate(KEPT_PAIRS - 1);
+                self.kept.insert(0, (key, pair));
+            }
+        }
+        Ok(self.kept[0].1.clone())
+    }
+}
+
+fn setup(fields: &Fields<'_>) -> Result<Setup, Refusal> {
+    let bytes = fields.get::<HashMap<u32, TokenBytes>>("vocab")?.map(|vocab| {
+        let decode = |(id, bytes): (u32, TokenBytes)| bytes.decode().map(|bytes| (id, bytes));
+        vocab.into_iter().map(decode).collect::<Result<HashMap<_, _>, _>>()
+    });
+    let bytes =
+        bytes.transpose().map_err(|what| Refusal::start(format!("`start.vocab`: {what}"), hint_for("vocab")))?;
+    Ok(Setup {
+        reasoning_parser: fields.get("reasoning_parser")?,
+        tool_parser: fields.get("tool_parser")?,
+        model_type: fields.get("model_type")?,
+        vocabulary: Vocabulary {
+            special: fields.get("special_tokens")?.unwrap_or_default(),
+            hidden: fields.get("hidden_special_tokens")?.unwrap_or_default(),
+            bytes,
+        },
+        tokenizer_config: fields.get("tokenizer_config")?.unwrap_or_default(),
+        incomplete_calls: fields.get::<IncompleteCalls>("incomplete_calls")?.unwrap_or_default(),
+        ..Setup::default()
+    })
+}
+
+/// The request's fields; `tools` beside `request` replaces those in it.
+fn request(fields: &Fields<'_>) -> Result<Request, Refusal> {
+    let mut request: Map<String, Value> = fields.get("request")?.unwrap_or_default();
+    if let Some(tools) = fields.get::<Vec<Value>>("tools")? {
+        request.insert("tools".to_owned(), Value::Array(tools));
+    }
+    Ok(Request::from_openai(&Value::Object(request))?)
+}
+
+fn prompt_tokens(tokens: Vec<IdAndBytes>) -> Result<Vec<PromptToken>, Refusal> {
+    tokens
+        .into_iter()
+        .map(|token| token.decode().map(|(id, bytes)| PromptToken { id, bytes }))
+        .collect::<Result<_, _>>()
+        .map_err(|what| Refusal::start(format!("`start.prompt_tokens`: {what}"), hint_for("prompt_tokens")))
+}
+
+impl From<SetupError> for Refusal {
+    fn from(error: SetupError) -> Self {
+        let kind = match error.kind {
+            SetupErrorKind::UnknownName => "unknown_name",
+            SetupErrorKind::BadFormat => "bad_format",
+            SetupErrorKind::BadPair => "bad_pair",
+            SetupErrorKind::BadCheckpoint => "bad_checkpoint",
+            _ => "setup",
+        };
+        Self { kind, message: error.message, hint: error.hint }
+    }
+}

@@ -1,0 +1,299 @@
+//! Nested elements: `<key>value</key>`, where a value may hold elements again.
+//!
+//! A name that comes again makes a list, so nothing can be written before the call is over: the elements are kept as a
+//! tree and written at its end, bounded by the limit `argument`.
+
+mod spec;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::spec::ElementsSpec;
+use self::tree::Tree;
+use super::ends::{LookPast, first_match};
+use super::object::Object;
+use super::{Cx, Eof, Status, Step};
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::format::template::Slot;
+use crate::head::{Advance, Program, Thread};
+use crate::json::write::string_piece;
+use crate::scan::{Match, blanks};
+
+/// A body of elements being read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Elements {
+    tree: Tree,
+    object: Object,
+    /// Bytes at the start of the rest in which no tag begins.
+    scanned: usize,
+    look: Look,
+    /// The diagnostic about the text that is being passed over is out.
+    noted: bool,
+    /// The open element was too long to be kept: it is a string, and written as it comes.
+    streams: bool,
+}
+
+/// A look at what may be a tag; each part goes on where it stopped.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Look {
+    close: Option<Thread>,
+    open: Option<Thread>,
+    past: LookPast,
+}
+
+/// What begins at a byte.
+enum Found {
+    /// Nothing, for so many bytes.
+    Data(usize),
+    /// The bytes end before it is decided.
+    Undecided,
+    /// The innermost element's closer, so long.
+    Close(usize),
+    /// An element's opener.
+    Open { key: String, len: usize },
+    /// The body's end.
+    End,
+    /// What cannot stand there.
+    Bad,
+}
+
+/// What one step needs: the input from `at` on is not taken yet.
+struct Turn<'s, 'c, 'd> {
+    spec: &'s ElementsSpec,
+    cx: &'c mut Cx<'d>,
+    input: &'s str,
+    at: usize,
+}
+
+impl<'s> Turn<'s, '_, '_> {
+    fn rest(&self) -> &'s str {
+        &self.input[self.at..]
+    }
+
+    fn is_last(&self) -> bool {
+        self.cx.eof != Eof::No
+    }
+}
+
+impl Elements {
+    /// Reads on.
+    pub(crate) fn step(&mut self, spec: &ElementsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        let mut turn = Turn { spec, cx, input, at: 0 };
+        let status = self.read(&mut turn);
+        Step { consumed: turn.at, status }
+    }
+
+    fn read(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        loop {
+            let text = turn.rest();
+            let found = turn.spec.first.find(text.as_bytes(), self.scanned.min(text.len()));
+            let (at, found) = found.map_or((text.len(), Found::Undecided), |at| (at, self.found(turn, at)));
+            if let Found::Data(len) = found {
+                self.scanned = at + len;
+                self.look = Look::default();
+                continue;
+            }
+            let is_decided = !matches!(found, Found::Undecided);
+            if !self.take_text(turn, at, is_decided) {
+                return self.broken(turn);
+            }
+            match found {
+                Found::Data(_) => {}
+                Found::Undecided if turn.is_last() => return self.cut(turn),
+                Found::Undecided => return Status::More,
+                Found::Close(len) => {
+                    turn.at += len;
+                    self.close(turn);
+                }
+                Found::Open { key, len } => {
+                    let (key, is_empty) = key.strip_suffix('/').map_or((&*key, false), |key| (key, true));
+                    if self.streams || !self.tree.open(key, turn.cx.limits) {
+                        return self.broken(turn);
+                    }
+                    turn.at += len;
+                    if is_empty {
+                        self.close(turn);
+                    }
+                }
+                Found::End => {
+                    self.close_all(turn);
+                    self.write(turn);
+                    return self.object.end(turn.cx.out);
+                }
+                Found::Bad => return self.broken(turn),
+            }
+            (self.scanned, self.look, self.noted) = (0, Look::default(), false);
+        }
+    }
+
+    fn found(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
+        let (spec, rest) = (turn.spec, &turn.rest()[at..]);
+        let bytes = rest.as_bytes();
+        let closer = match tag(&mut self.look.close, &spec.close, rest, turn) {
+            Tag::Undecided => return Found::Undecided,
+            Tag::Read { key, len } if self.tree.innermost().is_some_and(|open| key.is_none_or(|key| key == open)) => {
+                return Found::Close(len);
+            }
+            Tag::Read { len, .. } => Some(len),
+            Tag::No => None,
+        };
+        if let Some(found) = self.end(turn, bytes) {
+            return found;
+        }
+        if let Some(len) = closer {
+            return if self.tree.is_open() { Found::Bad } else { Found::Data(len) };
+        }
+        let call = first_match(&spec.call_open, bytes);
+        match tag(&mut self.look.open, &spec.open, rest, turn) {
+            Tag::Undecided => return Found::Undecided,
+            Tag::Read { key: Some(key), len } if call != Match::Full(len) => {
+                return Found::Open { key: key.to_owned(), len };
+            }
+            Tag::Read { .. } | Tag::No => {}
+        }
+        match call {
+            Match::Full(_) if self.tree.is_open() => Found::Bad,
+            Match::Full(_) => Found::End,
+            Match::Partial => Found::Undecided,
+            Match::No => Found::Data(1),
+        }
+    }
+
+    /// The call's or block's closer: it ends the body, and with it what is still open if structure follows.
+    fn end(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found> {
+        for ender in &turn.spec.enders {
+            match ender.literal.at(bytes) {
+                Match::No => {}
+                Match::Partial => return Some(Found::Undecided),
+                Match::Full(_) if !self.tree.is_open() => return Some(Found::End),
+                Match::Full(n) => {
+                    match self.look.past.follows(bytes, n, &ender.followers, turn.cx.limits.blank, blanks) {
+                        Match::Full(_) => return Some(Found::End),
+                        // Where the output is cut, a value that was not closed must not look complete.
+                        Match::Partial if turn.cx.eof == Eof::Stop => return Some(Found::End),
+                        Match::Partial => return Some(Found::Undecided),
+                        Match::No => {}
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the text before `end`; false if it does not fit any more.
+    fn take_text(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) -> bool {
+        if !self.tree.is_open() {
+            self.pass_over(turn, end, is_decided);
+            return true;
+        }
+        self.scanned = 0;
+        let text = &turn.rest()[..end];
+        if self.streams {
+            string_piece(text, |json| turn.cx.out.args(json));
+        } else if let Some(room) = self.tree.push_text(text, turn.cx.limits) {
+            let mut room = room;
+            while !text.is_char_boundary(room) {
+                room -= 1;
+            }
+            let message = "the elements of this call are too long to be kept";
+            turn.cx.out.note(DiagnosticKind::LimitReached, turn.at + room, "", message);
+            if !self.tree.is_leaf() {
+                turn.at += room;
+                return false;
+            }
+            self.write(turn);
+            let (key, kept) = self.tree.take_leaf();
+            self.object.key(turn.cx.out, &key);
+            turn.cx.out.args("\"");
+            string_piece(&kept, |json| turn.cx.out.args(json));
+            string_piece(text, |json| turn.cx.out.args(json));
+            self.streams = true;
+        }
+        turn.at += end;
+        true
+    }
+
+    /// Text outside all elements has no place: it goes to a diagnostic, white space apart.
+    fn pass_over(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) {
+        let blank = if self.noted { 0 } else { blanks(&turn.rest().as_bytes()[..end]) };
+        turn.at += blank;
+        let text = &turn.rest()[..end - blank];
+        let is_over = is_decided || turn.is_last() || text.len() >= Diagnostic::TEXT_LIMIT + 4;
+        self.scanned = if is_over || self.noted { 0 } else { text.len() };
+        if text.is_empty() || !is_over && !self.noted {
+            return;
+        }
+        if !self.noted {
+            self.noted = true;
+            self.object.unplaced();
+            // What is longer than a diagnostic quotes is quoted the same wherever the output is cut.
+            let quoted = if text.len() > Diagnostic::TEXT_LIMIT { text } else { text.trim_end() };
+            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
+        }
+        turn.at += text.len();
+    }
+
+    fn close(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        self.tree.close();
+        if self.streams {
+            self.streams = false;
+            self.tree = Tree::default();
+            turn.cx.out.args("\"");
+        } else if !self.tree.is_open() && self.tree.is_full(turn.cx.limits) {
+            self.write(turn);
+        }
+    }
+
+    fn close_all(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        while self.tree.is_open() {
+            self.close(turn);
+        }
+    }
+
+    /// Writes the members that are complete.
+    fn write(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        let rules = turn.spec.rules(turn.cx.limits);
+        self.tree.write(&mut self.object, turn.cx, rules);
+    }
+
+    fn broken(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        self.write(turn);
+        Status::Broken
+    }
+
+    /// The output is over; what is held is half a tag.
+    fn cut(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        turn.at = turn.input.len();
+        self.write(turn);
+        if self.tree.is_open() {
+            if !self.streams {
+                let text = self.tree.open_text();
+                let message = "the output ended inside this element";
+                turn.cx.out.note(DiagnosticKind::CallCutOff, turn.at, &text, message);
+            }
+            return Status::Done { complete: false };
+        }
+        match turn.cx.eof {
+            Eof::Length => Status::Done { complete: false },
+            _ => self.object.end(turn.cx.out),
+        }
+    }
+}
+
+/// A tag being looked at.
+enum Tag<'a> {
+    No,
+    Undecided,
+    Read { key: Option<&'a str>, len: usize },
+}
+
+fn tag<'a>(thread: &mut Option<Thread>, program: &Program, rest: &'a str, turn: &Turn<'_, '_, '_>) -> Tag<'a> {
+    let thread = thread.get_or_insert_with(|| Thread::at(0));
+    match thread.advance(program, rest, false, turn.cx.limits) {
+        Advance::More => Tag::Undecided,
+        Advance::Fail => Tag::No,
+        Advance::Accept => Tag::Read { key: thread.value(Slot::Key, rest), len: thread.pos },
+    }
+}

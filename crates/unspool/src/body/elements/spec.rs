@@ -1,0 +1,67 @@
+//! What a body of elements looks like.
+
+use crate::body::Follow;
+use crate::body::ends::{Ender, enders};
+use crate::format::file::{Silent, Tools};
+use crate::format::template::{Slot, Template};
+use crate::head::Program;
+use crate::limits::Limits;
+use crate::scan::{FirstBytes, Literal};
+use crate::typing::Rules;
+
+/// A body of elements, compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct ElementsSpec {
+    /// An element's opening tag.
+    pub(super) open: Program,
+    /// Its closing tag.
+    pub(super) close: Program,
+    /// The call's and block's closers.
+    pub(super) enders: Vec<Ender>,
+    /// Openers of the next call.
+    pub(super) call_open: Vec<Literal>,
+    /// Bytes that begin a tag.
+    pub(super) first: FirstBytes,
+    silent: Silent,
+    python: bool,
+}
+
+impl ElementsSpec {
+    /// Compiles the tags of `tools`. `follow`: what may stand after the body.
+    ///
+    /// # Errors
+    /// A tag that cannot be read, or that does not begin with a literal and end with one.
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+        let open = program("open", &tools.elements.open, tools.loose)?;
+        let close = program("close", &tools.elements.close, tools.loose)?;
+        if !Template::parse(&tools.elements.open).is_ok_and(|t| t.has(Slot::Key)) {
+            return Err(format!("`tools.elements.open` {:?} has no `{{key}}`", tools.elements.open));
+        }
+        let enders = enders(&follow);
+        let literals = [open.first_literal(), close.first_literal()].into_iter().flatten();
+        let first = literals.chain(enders.iter().map(|e| &e.literal)).chain(&follow.call_open);
+        Ok(Self {
+            first: FirstBytes::new(first.filter_map(Literal::first_byte)),
+            open,
+            close,
+            enders,
+            call_open: follow.call_open,
+            silent: tools.silent,
+            python: tools.python,
+        })
+    }
+
+    /// How untyped values are converted.
+    pub(super) fn rules(&self, limits: &Limits) -> Rules {
+        Rules { silent: self.silent, python: self.python, depth: limits.depth }
+    }
+}
+
+fn program(word: &str, source: &str, loose: bool) -> Result<Program, String> {
+    let template = Template::parse(source).map_err(|e| e.message)?;
+    let program = Program::new(&template.parts, loose);
+    if program.first_literal().is_none() || program.ends_in_slot() {
+        return Err(format!("`tools.elements.{word}` {source:?} must begin and end with a literal"));
+    }
+    Ok(program)
+}

@@ -1,0 +1,232 @@
+//! The elements of a call as far as they are read, and their JSON.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::object::Object;
+use crate::body::{Cx, Out};
+use crate::diagnostic::Diagnostic;
+use crate::json::write::string_piece;
+use crate::limits::Limits;
+use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
+use crate::typing::{Rules, Want, convert};
+
+/// Nesting that is never gone beyond: writing calls itself.
+const DEEPEST: usize = 256;
+
+/// What an element costs beside its text, in bytes; so that empty ones are bounded too.
+const NODE_COST: usize = 64;
+
+/// Elements that are read and not written.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    /// Those that are complete and inside no other.
+    roots: Vec<usize>,
+    /// The open ones, outermost first.
+    open: Vec<usize>,
+    /// Bytes kept.
+    size: usize,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Node {
+    key: String,
+    text: String,
+    children: Vec<usize>,
+}
+
+impl Tree {
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether the open element is inside no other and holds none.
+    pub(super) fn is_leaf(&self) -> bool {
+        matches!(self.open[..], [one] if self.nodes.get(one).is_some_and(|n| n.children.is_empty()))
+    }
+
+    pub(super) fn is_full(&self, limits: &Limits) -> bool {
+        self.size > limits.argument
+    }
+
+    /// Name of the innermost open element.
+    pub(super) fn innermost(&self) -> Option<&str> {
+        self.nodes.get(*self.open.last()?).map(|n| n.key.as_str())
+    }
+
+    /// Opens an element; false if it is too deep or too much.
+    pub(super) fn open(&mut self, key: &str, limits: &Limits) -> bool {
+        let size = self.size + key.len() + NODE_COST;
+        if self.open.len() >= limits.depth.min(DEEPEST) || size > limits.argument && self.is_open() {
+            return false;
+        }
+        self.size = size;
+        self.open.push(self.nodes.len());
+        self.nodes.push(Node { key: key.to_owned(), ..Node::default() });
+        true
+    }
+
+    /// Adds text to the innermost element. If there is not room enough, nothing is added: so many bytes would have fitted.
+    pub(super) fn push_text(&mut self, text: &str, limits: &Limits) -> Option<usize> {
+        if !text.is_empty() && self.size + text.len() > limits.argument {
+            return Some(limits.argument.saturating_sub(self.size));
+        }
+        self.size += text.len();
+        if let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) {
+            node.text.push_str(text);
+        }
+        None
+    }
+
+    pub(super) fn close(&mut self) {
+        let Some(node) = self.open.pop() else { return };
+        match self.open.last().and_then(|i| self.nodes.get_mut(*i)) {
+            Some(parent) => parent.children.push(node),
+            None => self.roots.push(node),
+        }
+    }
+
+    /// The open leaf's name and text. It stays open, and empty.
+    pub(super) fn take_leaf(&mut self) -> (String, String) {
+        let node = self.open.last().and_then(|i| self.nodes.get_mut(*i));
+        let (key, text) = node.map(|n| (n.key.clone(), std::mem::take(&mut n.text))).unwrap_or_default();
+        self.size = 0;
+        (key, text)
+    }
+
+    /// What is kept of the open element that is inside no other, for people.
+    pub(super) fn open_text(&self) -> String {
+        let mut text = String::new();
+        let mut next: Vec<usize> = self.open.iter().rev().copied().collect();
+        while let Some(node) = next.pop().and_then(|i| self.nodes.get(i)) {
+            if text.len() > Diagnostic::TEXT_LIMIT {
+                break;
+            }
+            let separator = if text.is_empty() { "" } else { "; " };
+            text.push_str(&format!("{separator}{}: {}", node.key, node.text));
+            next.extend(node.children.iter().rev());
+        }
+        text
+    }
+
+    /// Writes the complete elements as members, and forgets them.
+    pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, rules: Rules) {
+        let roots = std::mem::take(&mut self.roots);
+        let schema = cx.schema;
+        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out };
+        for (key, nodes) in writer.groups(&roots) {
+            object.key(writer.out, key);
+            writer.group(&nodes, schema.and_then(|s| s.parameter(key)));
+        }
+        if self.open.is_empty() {
+            self.nodes.clear();
+            self.size = 0;
+        }
+    }
+}
+
+struct Writer<'a, 'o> {
+    nodes: &'a [Node],
+    schema: Option<&'a FunctionSchema>,
+    rules: Rules,
+    out: &'o mut dyn Out,
+}
+
+impl<'a> Writer<'a, '_> {
+    fn type_of(&self, id: Option<TypeId>) -> Option<&'a Type> {
+        self.schema.zip(id).and_then(|(schema, id)| schema.get(id))
+    }
+
+    /// Elements by name, in order of each name's first.
+    fn groups(&self, nodes: &[usize]) -> Vec<(&'a str, Vec<usize>)> {
+        let mut groups: Vec<(&'a str, Vec<usize>)> = Vec::new();
+        let mut places: HashMap<&'a str, usize> = HashMap::new();
+        let all = self.nodes;
+        for &at in nodes {
+            let Some(node) = all.get(at) else { continue };
+            let place = *places.entry(&node.key).or_insert(groups.len());
+            match groups.get_mut(place) {
+                Some((_, nodes)) => nodes.push(at),
+                None => groups.push((&node.key, vec![at])),
+            }
+        }
+        groups
+    }
+
+    /// The value of one name: several elements are a list.
+    fn group(&mut self, nodes: &[usize], id: Option<TypeId>) {
+        if let [one] = nodes {
+            self.value(*one, id);
+            return;
+        }
+        let of = self.type_of(id);
+        let items = of.filter(|t| t.kinds.has(Kinds::ARRAY));
+        self.list(nodes, |index| items.map_or(id, |t| t.item(index)));
+    }
+
+    fn list(&mut self, nodes: &[usize], item: impl Fn(usize) -> Option<TypeId>) {
+        self.out.args("[");
+        for (index, node) in nodes.iter().enumerate() {
+            if index > 0 {
+                self.out.args(", ");
+            }
+            self.value(*node, item(index));
+        }
+        self.out.args("]");
+    }
+
+    fn value(&mut self, at: usize, id: Option<TypeId>) {
+        let Some(node) = self.nodes.get(at) else { return };
+        let of = self.type_of(id);
+        let kinds = of.map_or(Kinds::default(), |t| t.kinds);
+        if node.children.is_empty() {
+            self.leaf(&node.text, of, kinds);
+        } else if kinds.has(Kinds::ARRAY) && !kinds.has(Kinds::OBJECT) && node.text.trim().is_empty() {
+            self.list(&node.children, |index| of.and_then(|t| t.item(index)));
+        } else {
+            self.object(node, of);
+        }
+    }
+
+    fn leaf(&mut self, text: &str, of: Option<&Type>, kinds: Kinds) {
+        if text.trim().is_empty() && !kinds.has(Kinds::STRING) {
+            if kinds.has(Kinds::ARRAY) {
+                return self.out.args("[]");
+            }
+            if kinds.has(Kinds::OBJECT) {
+                return self.out.args("{}");
+            }
+        }
+        convert(text, Want::Schema(of), self.rules).write(&mut |json| self.out.args(json));
+    }
+
+    fn object(&mut self, node: &Node, of: Option<&Type>) {
+        let mut before = "{";
+        for (key, nodes) in self.groups(&node.children) {
+            self.key(before, key);
+            self.group(&nodes, of.and_then(|t| t.member(key)));
+            before = ", ";
+        }
+        let text = node.text.trim();
+        if !text.is_empty() {
+            let mut key = String::from("$text");
+            while node.children.iter().any(|i| self.nodes.get(*i).is_some_and(|n| n.key == key)) {
+                key.insert(0, '$');
+            }
+            self.key(before, &key);
+            self.out.args("\"");
+            string_piece(text, |json| self.out.args(json));
+            self.out.args("\"");
+        }
+        self.out.args("}");
+    }
+
+    fn key(&mut self, before: &str, key: &str) {
+        self.out.args(before);
+        self.out.args("\"");
+        string_piece(key, |json| self.out.args(json));
+        self.out.args("\": ");
+    }
+}

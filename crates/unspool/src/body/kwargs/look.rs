@@ -1,0 +1,287 @@
+//! What stands ahead: whether the structure of a call goes on behind a quote.
+//!
+//! Models write quotes inside strings without escaping them. A quote closes only if structure follows; every other one
+//! is data. How far these functions look is bounded by white space and names, which have limits, and by [`LEVELS`].
+
+use super::text::{Opening, opening};
+use super::{Frame, KwargsSpec};
+use crate::body::Eof;
+use crate::limits::Limits;
+use crate::scan::{Literal, Match, blanks, prefix};
+
+/// How many brackets a look-ahead closes before it believes.
+const LEVELS: usize = 4;
+
+/// The words that are values.
+pub(super) const WORDS: [(&str, &str); 6] =
+    [("True", "true"), ("False", "false"), ("None", "null"), ("true", "true"), ("false", "false"), ("null", "null")];
+
+/// What a quote in a string is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quote {
+    /// Data: no structure follows.
+    Data,
+    /// The string's end.
+    End,
+    /// The end of one piece; another one follows.
+    Join,
+    /// The output ends behind it: an end or data, nobody knows.
+    Unclear,
+    /// More bytes decide.
+    More,
+}
+
+/// A look ahead from inside a string.
+pub(super) struct Look<'a> {
+    pub(super) spec: &'a KwargsSpec,
+    pub(super) frames: &'a [Frame],
+    pub(super) limits: &'a Limits,
+    pub(super) eof: Eof,
+}
+
+/// Whether a byte may begin a keyword's name.
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether a byte may stand in a keyword's name.
+fn in_name(byte: u8) -> bool {
+    begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+}
+
+/// Length of the name at the start of `rest`: `Full` once its end is seen.
+pub(super) fn name(rest: &[u8], limits: &Limits) -> Match {
+    if !rest.first().is_none_or(|b| begins_name(*b)) {
+        return Match::No;
+    }
+    match rest.iter().take(limits.name + 1).position(|b| !in_name(*b)) {
+        Some(n) => Match::Full(n),
+        None if rest.len() > limits.name => Match::No,
+        None => Match::Partial,
+    }
+}
+
+/// Whether a keyword, `name =` but not `name ==`, stands at the start of `rest`; `Full` gives the length before the `=`.
+pub(super) fn keyword(rest: &[u8], eof: bool, limits: &Limits) -> Match {
+    let Match::Full(n) = name(rest, limits) else { return name(rest, limits) };
+    let gap = blanks(&rest[n..]);
+    if gap > limits.blank {
+        return Match::No;
+    }
+    match (rest.get(n + gap), rest.get(n + gap + 1)) {
+        (Some(b'='), Some(b'=')) => Match::No,
+        (Some(b'='), Some(_)) => Match::Full(n + gap),
+        (Some(b'='), None) if eof => Match::Full(n + gap),
+        (Some(b'=') | None, None) => Match::Partial,
+        _ => Match::No,
+    }
+}
+
+impl Look<'_> {
+    /// What the quote before `rest` is.
+    pub(super) fn quote(&self, rest: &[u8]) -> Quote {
+        let gap = blanks(rest);
+        if gap > self.limits.blank {
+            return Quote::Data;
+        }
+        let ahead = &rest[gap..];
+        if ahead.is_empty() {
+            return match self.eof {
+                Eof::No => Quote::More,
+                Eof::Stop => Quote::End,
+                Eof::Length => Quote::Unclear,
+            };
+        }
+        match opening(ahead, self.at_end()) {
+            // `'sed -n '1p' f'`: what looks like a further piece is data if the value ends right behind its quote.
+            Opening::Text(_, n) => match self.goes_on(&ahead[n..]) {
+                Match::Full(_) => Quote::Data,
+                Match::Partial => Quote::More,
+                Match::No => Quote::Join,
+            },
+            Opening::More => Quote::More,
+            Opening::No => match self.after_value(self.frames, ahead) {
+                Match::Full(_) => Quote::End,
+                Match::Partial => Quote::More,
+                Match::No => Quote::Data,
+            },
+        }
+    }
+
+    /// Whether the call ends at the `)` at the start of `rest`, although a string is open: the block's closer stands behind.
+    pub(super) fn is_abandoned(&self, rest: &[u8]) -> Match {
+        let n = match first_of(&self.spec.call_close, rest) {
+            Match::Full(n) => n,
+            Match::Partial if !self.at_end() => return Match::Partial,
+            _ => return Match::No,
+        };
+        let ahead = match self.skip_blanks(&rest[n..]) {
+            Ok(ahead) => ahead,
+            Err(Match::Partial) => return Match::Partial,
+            Err(_) => return Match::No,
+        };
+        let telling = self.telling_closer(ahead);
+        let Match::Full(n) = first_of(&self.spec.block_close, ahead) else { return telling };
+        match (self.eof, blanks(&ahead[n..]) + n == ahead.len()) {
+            _ if telling != Match::No => telling,
+            (Eof::No, true) => Match::Partial,
+            (Eof::Stop, true) => Match::Full(n),
+            _ => Match::No,
+        }
+    }
+
+    fn at_end(&self) -> bool {
+        self.eof != Eof::No
+    }
+
+    /// `rest` behind its white space; an error if that is too long, or nothing follows.
+    fn skip_blanks<'b>(&self, rest: &'b [u8]) -> Result<&'b [u8], Match> {
+        let gap = blanks(rest);
+        if gap > self.limits.blank {
+            Err(Match::No)
+        } else if gap == rest.len() {
+            Err(if self.at_end() { Match::Full(0) } else { Match::Partial })
+        } else {
+            Ok(&rest[gap..])
+        }
+    }
+
+    /// What cannot be decided because the output ends is taken as good.
+    fn settle(&self, found: Match) -> Match {
+        if found == Match::Partial && self.at_end() { Match::Full(0) } else { found }
+    }
+
+    /// The block's closers at the start of `rest`: those whose text is unlikely to stand in a string.
+    fn telling_closer(&self, rest: &[u8]) -> Match {
+        let found = first_of(self.spec.block_close.iter().filter(|l| l.text().len() > 1), rest);
+        if found == Match::Partial && self.at_end() { Match::No } else { found }
+    }
+
+    /// [`Self::after_value`], behind white space.
+    fn goes_on(&self, rest: &[u8]) -> Match {
+        match self.skip_blanks(rest) {
+            Ok(ahead) => self.after_value(self.frames, ahead),
+            Err(found) => found,
+        }
+    }
+
+    /// Whether what may stand behind a value inside `frames` stands at the start of `rest`.
+    fn after_value(&self, frames: &[Frame], rest: &[u8]) -> Match {
+        either(self.telling_closer(rest), self.after_value_inside(frames, rest))
+    }
+
+    fn after_value_inside(&self, frames: &[Frame], rest: &[u8]) -> Match {
+        let Some((frame, outer)) = frames.split_last() else { return self.after_argument(rest) };
+        let closer = match frame {
+            Frame::List => b']',
+            Frame::Tuple | Frame::Paren { .. } => b')',
+            Frame::Set | Frame::Brace { .. } | Frame::Value => b'}',
+            Frame::Key => b':',
+        };
+        match rest[0] {
+            b',' if closer != b':' => self.item_or(closer, &rest[1..]),
+            b':' if matches!(frame, Frame::Key | Frame::Brace { .. }) => self.item_or(0, &rest[1..]),
+            byte if byte == closer && self.frames.len() - outer.len() < LEVELS => match self.skip_blanks(&rest[1..]) {
+                Ok(ahead) => self.after_value(outer, ahead),
+                Err(found) => found,
+            },
+            byte if byte == closer => Match::Full(1),
+            _ => Match::No,
+        }
+    }
+
+    /// Whether a value or `closer` stands ahead.
+    fn item_or(&self, closer: u8, rest: &[u8]) -> Match {
+        let ahead = match self.skip_blanks(rest) {
+            Ok(ahead) => ahead,
+            Err(found) => return found,
+        };
+        match ahead[0] {
+            byte if byte == closer => return Match::Full(1),
+            b'0'..=b'9' | b'+' | b'-' | b'.' | b'[' | b'(' | b'{' | b'\'' | b'"' | b'#' => return Match::Full(1),
+            _ => {}
+        }
+        let mut found = Match::No;
+        for (word, _) in WORDS {
+            match prefix(word.as_bytes(), ahead) {
+                Match::No => {}
+                other => found = other,
+            }
+        }
+        match (found, opening(ahead, self.at_end())) {
+            (Match::No, Opening::Text(_, n)) => Match::Full(n),
+            (Match::No, Opening::More) => Match::Partial,
+            _ => self.settle(found),
+        }
+    }
+
+    /// Behind an argument: a comma and the next keyword, or the call's closer and what follows a call.
+    fn after_argument(&self, rest: &[u8]) -> Match {
+        if rest[0] == b',' {
+            let ahead = match self.skip_blanks(&rest[1..]) {
+                Ok(ahead) => ahead,
+                Err(found) => return found,
+            };
+            return match ahead[0] {
+                b'#' => Match::Full(1),
+                b')' => self.after_argument(ahead),
+                _ => self.settle(keyword(ahead, self.at_end(), self.limits)),
+            };
+        }
+        match first_of(&self.spec.call_close, rest) {
+            Match::Full(n) => self.after_call(&rest[n..]),
+            other => self.settle(other),
+        }
+    }
+
+    /// Behind a call: the block's closer, the next call, or the end. Without a block, anything.
+    fn after_call(&self, rest: &[u8]) -> Match {
+        let spec = self.spec;
+        if spec.block_close.is_empty() {
+            return Match::Full(0);
+        }
+        let ahead = match self.skip_blanks(rest) {
+            Ok(ahead) => ahead,
+            Err(found) => return found,
+        };
+        let bracket = |l: &Literal| l.text().as_bytes().first().is_some_and(|b| *b == b']' && ahead[0] == b']');
+        if spec.block_close.iter().any(bracket) {
+            return Match::Full(1);
+        }
+        let fixed = either(first_of(&spec.block_close, ahead), first_of(&spec.call_open, ahead));
+        let next = match first_of(&spec.between, ahead) {
+            Match::Full(n) => match self.skip_blanks(&ahead[n..]) {
+                Ok(ahead) => self.next_call(ahead),
+                Err(found) => found,
+            },
+            Match::No if spec.between.is_empty() => self.next_call(ahead),
+            other => other,
+        };
+        self.settle(either(fixed, next))
+    }
+
+    /// A name and its `(`.
+    fn next_call(&self, rest: &[u8]) -> Match {
+        let Match::Full(n) = name(rest, self.limits) else { return name(rest, self.limits) };
+        match self.skip_blanks(&rest[n..]) {
+            Ok(ahead) if ahead[0] == b'(' => Match::Full(n + 1),
+            Ok(_) => Match::No,
+            Err(found) => found,
+        }
+    }
+}
+
+/// The better of two findings.
+fn either(a: Match, b: Match) -> Match {
+    match (a, b) {
+        (Match::Full(_), _) => a,
+        (_, Match::Full(_)) => b,
+        (Match::Partial, _) | (_, Match::Partial) => Match::Partial,
+        _ => Match::No,
+    }
+}
+
+/// The first of `literals` that stands at the start of `rest`.
+fn first_of<'l>(literals: impl IntoIterator<Item = &'l Literal>, rest: &[u8]) -> Match {
+    literals.into_iter().fold(Match::No, |found, literal| either(found, literal.at(rest)))
+}

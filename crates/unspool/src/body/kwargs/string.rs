@@ -1,0 +1,98 @@
+//! Inside a string: data is written as it is read, escapes are decoded, and a quote closes if structure follows.
+
+use super::look::{Look, Quote};
+use super::text::{Escape, Quotes};
+use super::{Kwargs, Move, Reader, State};
+use crate::diagnostic::DiagnosticKind;
+use crate::json::write::string_piece;
+use crate::scan::Match;
+
+impl Kwargs {
+    /// Inside a string.
+    pub(super) fn text(&mut self, reader: &mut Reader<'_, '_>, at: usize, quotes: Quotes) -> Move {
+        let Some(n) = quotes.find(reader.rest(at)) else {
+            self.write_text(reader, at, reader.input.len());
+            return Move::More(reader.input.len());
+        };
+        let found = at + n;
+        self.write_text(reader, at, found);
+        let rest = reader.rest(found);
+        match rest[0] {
+            b'\\' => match quotes.escape(rest) {
+                Escape::More => Move::More(found),
+                Escape::Nothing(n) => Move::Go(found + n),
+                Escape::Data(n) => self.data(reader, found, n),
+                Escape::Char(c, n) => {
+                    let mut buffer = [0; 4];
+                    let Self { writer, .. } = self;
+                    string_piece(c.encode_utf8(&mut buffer), |piece| writer.put(reader.cx.out, piece));
+                    Move::Go(found + n)
+                }
+            },
+            b')' => match self.look(reader).is_abandoned(rest) {
+                Match::Full(_) => Move::Done(found, false),
+                Match::Partial => Move::More(found),
+                Match::No => self.data(reader, found, 1),
+            },
+            byte if byte == quotes.quote => self.quote(reader, found, quotes),
+            byte => match rest.get(1) {
+                Some(next) if *next == byte => {
+                    self.write_text(reader, found, found + 1);
+                    Move::Go(found + 2)
+                }
+                None => Move::More(found),
+                Some(_) => Move::Broken(found),
+            },
+        }
+    }
+
+    /// A quote of the open string's kind.
+    fn quote(&mut self, reader: &mut Reader<'_, '_>, at: usize, quotes: Quotes) -> Move {
+        let rest = reader.rest(at);
+        let mut len = 1;
+        if quotes.triple {
+            let run = rest.iter().take(4).take_while(|b| **b == quotes.quote).count();
+            if run < 4 && run == rest.len() && !(reader.at_end() && run == 3) {
+                return Move::More(at);
+            }
+            if run != 3 {
+                return self.data(reader, at, 1);
+            }
+            len = 3;
+        }
+        match self.look(reader).quote(&rest[len..]) {
+            Quote::Data => return self.data(reader, at, len),
+            Quote::More | Quote::Unclear => return Move::More(at),
+            Quote::Join => self.state = State::Join,
+            Quote::End => {
+                self.writer.put(reader.cx.out, "\"");
+                self.state = State::After;
+            }
+        }
+        Move::Go(at + len)
+    }
+
+    fn look<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Look<'a> {
+        Look { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
+    }
+
+    /// `n` bytes are data as they stand.
+    fn data(&mut self, reader: &mut Reader<'_, '_>, at: usize, n: usize) -> Move {
+        self.write_text(reader, at, at + n);
+        Move::Go(at + n)
+    }
+
+    fn write_text(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
+        let Self { writer, .. } = self;
+        string_piece(reader.input.get(from..to).unwrap_or_default(), |piece| writer.put(reader.cx.out, piece));
+        if self.writer.held.len() > reader.cx.limits.argument {
+            reader.cx.out.note(
+                DiagnosticKind::LimitReached,
+                from,
+                "",
+                "the first item of a bracket is too long to wait for its end",
+            );
+            self.settle(reader.cx.out);
+        }
+    }
+}

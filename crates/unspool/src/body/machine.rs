@@ -1,0 +1,111 @@
+//! One type for all argument syntaxes, so that the flow need not know which one runs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::format::file::Tools;
+use crate::format::template::Slot;
+use crate::json::scan::JsonScan;
+
+use super::elements::{Elements, ElementsSpec};
+use super::envelope::{Envelope, EnvelopeSpec};
+use super::json::{JsonBody, JsonSpec};
+use super::kwargs::{Kwargs, KwargsSpec};
+use super::literals::{Literals, LiteralsSpec};
+use super::params::{Params, ParamsSpec};
+use super::{Cx, Follow, Status, Step};
+
+/// An argument syntax with the words of its format.
+#[derive(Debug, Clone)]
+pub(crate) enum BodySpec {
+    Envelope(EnvelopeSpec),
+    Json(JsonSpec),
+    Params(ParamsSpec),
+    Elements(ElementsSpec),
+    Kwargs(KwargsSpec),
+    Literals(LiteralsSpec),
+}
+
+/// A body being read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum BodyMachine {
+    Envelope(Envelope),
+    Json(JsonBody),
+    Params(Params),
+    Elements(Elements),
+    Kwargs(Kwargs),
+    Literals(Literals),
+}
+
+impl BodySpec {
+    /// The syntax of a body slot.
+    ///
+    /// # Errors
+    /// Words that do not fit together.
+    pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, String> {
+        Ok(match slot {
+            Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, &follow)?),
+            Slot::Json => Self::Json(JsonSpec::new(&follow)),
+            Slot::Params => Self::Params(ParamsSpec::new(tools, follow)?),
+            Slot::Elements => Self::Elements(ElementsSpec::new(tools, follow)?),
+            Slot::Kwargs => Self::Kwargs(KwargsSpec::new(tools, follow)?),
+            Slot::Literals => Self::Literals(LiteralsSpec::new(tools, follow)?),
+            other => return Err(format!("{{{}}} is no argument syntax", other.name())),
+        })
+    }
+
+    /// A machine at the start of a body.
+    pub(crate) fn machine(&self) -> BodyMachine {
+        match self {
+            Self::Envelope(_) => BodyMachine::Envelope(Envelope::default()),
+            Self::Json(_) => BodyMachine::Json(JsonBody::default()),
+            Self::Params(_) => BodyMachine::Params(Params::default()),
+            Self::Elements(_) => BodyMachine::Elements(Elements::default()),
+            Self::Kwargs(_) => BodyMachine::Kwargs(Kwargs::default()),
+            Self::Literals(_) => BodyMachine::Literals(Literals::default()),
+        }
+    }
+}
+
+impl BodyMachine {
+    /// Reads on. A machine and a spec of different syntaxes, as a foreign snapshot may bring, are a broken body.
+    pub(crate) fn step(&mut self, spec: &BodySpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        match (self, spec) {
+            (Self::Envelope(m), BodySpec::Envelope(s)) => m.step(s, cx, input),
+            (Self::Json(m), BodySpec::Json(s)) => m.step(s, cx, input),
+            (Self::Params(m), BodySpec::Params(s)) => m.step(s, cx, input),
+            (Self::Elements(m), BodySpec::Elements(s)) => m.step(s, cx, input),
+            (Self::Kwargs(m), BodySpec::Kwargs(s)) => m.step(s, cx, input),
+            (Self::Literals(m), BodySpec::Literals(s)) => m.step(s, cx, input),
+            _ => Step { consumed: 0, status: Status::Broken },
+        }
+    }
+
+    /// Whether the body brings the call's name.
+    pub(crate) fn names_itself(&self) -> bool {
+        matches!(self, Self::Envelope(_))
+    }
+
+    /// The name that the body brought.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Envelope(m) => m.name(),
+            _ => "",
+        }
+    }
+
+    /// The id that the body brought.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Envelope(m) => m.id(),
+            _ => None,
+        }
+    }
+
+    /// The scan of a JSON value that turned out to be no call, if it is still JSON and not over.
+    pub(crate) fn into_scan(self) -> Option<JsonScan> {
+        match self {
+            Self::Envelope(m) => m.scan().filter(|scan| !scan.is_over()).cloned(),
+            _ => None,
+        }
+    }
+}

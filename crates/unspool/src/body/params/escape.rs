@@ -1,0 +1,112 @@
+//! XML entities and CDATA in values, and a byte-level tokenizer's marks for white space.
+
+use std::borrow::Cow;
+
+use crate::scan::is_blank;
+
+pub(super) const CDATA: &str = "<![CDATA[";
+pub(super) const CDATA_END: &str = "]]>";
+
+/// First byte of both marks in UTF-8: U+0120 for a blank, U+010A for a line break.
+pub(super) const MARK: u8 = 0xc4;
+
+/// Longest entity, `&` and `;` included.
+const LONGEST_ENTITY: usize = 10;
+
+/// An entity at the start of a text.
+pub(super) enum Entity {
+    /// This character, so many bytes.
+    Char(char, usize),
+    /// The text ends before it is decided.
+    Partial,
+    /// There is none.
+    No,
+}
+
+/// The entity that `text`, which begins with `&`, begins with.
+pub(super) fn entity(text: &str) -> Entity {
+    let bytes = text.as_bytes();
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'#';
+    let len = 1 + bytes[1..].iter().take(LONGEST_ENTITY).take_while(|b| is_name(b)).count();
+    if len > LONGEST_ENTITY {
+        return Entity::No;
+    }
+    match bytes.get(len) {
+        None => Entity::Partial,
+        Some(b';') => named(&text[1..len]).map_or(Entity::No, |c| Entity::Char(c, len + 1)),
+        Some(_) => Entity::No,
+    }
+}
+
+fn named(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let code = name.strip_prefix('#')?;
+            let code = match code.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => code.parse(),
+            };
+            char::from_u32(code.ok()?).filter(|c| *c != '\0')
+        }
+    }
+}
+
+/// A whole text with its entities decoded.
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
+    let mut out = text[..first].to_owned();
+    let mut rest = &text[first..];
+    while !rest.is_empty() {
+        let len = match entity(rest) {
+            Entity::Char(c, len) if rest.starts_with('&') => {
+                out.push(c);
+                len
+            }
+            _ => {
+                let next = rest[1..].find('&').map_or(rest.len(), |i| i + 1);
+                out.push_str(&rest[..next]);
+                next
+            }
+        };
+        rest = &rest[len..];
+        let text = rest.find('&').unwrap_or(rest.len());
+        out.push_str(&rest[..text]);
+        rest = &rest[text..];
+    }
+    Cow::Owned(out)
+}
+
+/// What the two bytes of a mark stand for.
+pub(super) fn mark(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [MARK, 0xa0, ..] => Some(" "),
+        [MARK, 0x8a, ..] => Some("\n"),
+        _ => None,
+    }
+}
+
+/// White space and marks at the start of `input`, in bytes.
+pub(super) fn blanks(input: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match input.get(at) {
+            Some(b) if is_blank(*b) => at += 1,
+            Some(&MARK) if mark(&input[at..]).is_some() => at += 2,
+            _ => return at,
+        }
+    }
+}
+
+/// `text` with each mark as two blanks, so that offsets stay.
+pub(crate) fn blank_marks(text: &str) -> Cow<'_, str> {
+    if text.contains(['\u{120}', '\u{10a}']) {
+        Cow::Owned(text.replace(['\u{120}', '\u{10a}'], "  "))
+    } else {
+        Cow::Borrowed(text)
+    }
+}

@@ -1,0 +1,190 @@
+//! Flat parameters: `<parameter=key>value</parameter>` and its relatives.
+//!
+//! Between parameters a head's program reads the next opening; inside a value everything is data but a closer that
+//! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
+
+mod escape;
+mod opening;
+mod skip;
+mod spec;
+mod taking;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::escape::blank_marks;
+use self::opening::{Opening, Tried};
+use self::skip::Skip;
+pub(crate) use self::spec::ParamsSpec;
+use self::value::Value;
+use super::ends::first_match;
+use super::object::Object;
+use super::{Cx, Eof, Status, Step};
+use crate::diagnostic::DiagnosticKind;
+use crate::format::template::Slot;
+use crate::scan::Match;
+
+/// A body of parameters being read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Params {
+    state: State,
+    object: Object,
+    /// The last byte taken was a line break.
+    after_line_break: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum State {
+    /// Before an opening or the body's end.
+    Between(Opening),
+    /// In a value.
+    Value(Box<Value>),
+    /// In text that has no place here.
+    Skip(Skip),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Between(Opening::default())
+    }
+}
+
+/// What a part of the machine needs for one turn: the input from `at` on is not taken yet.
+struct Turn<'s, 'c, 'd> {
+    spec: &'s ParamsSpec,
+    cx: &'c mut Cx<'d>,
+    object: &'c mut Object,
+    input: &'s str,
+    at: usize,
+    /// Whether a line break stands before `input`.
+    after_line_break: bool,
+}
+
+/// How a turn ended.
+enum Next {
+    /// More bytes are needed.
+    Wait,
+    /// The state is another one.
+    To(State),
+    /// The body is over.
+    Over(Status),
+}
+
+impl<'s> Turn<'s, '_, '_> {
+    fn rest(&self) -> &'s str {
+        &self.input[self.at..]
+    }
+
+    fn is_last(&self) -> bool {
+        self.cx.eof != Eof::No
+    }
+
+    /// Whether a line begins `offset` bytes into the rest.
+    fn is_line_start(&self, offset: usize) -> bool {
+        match (self.at + offset).checked_sub(1) {
+            Some(before) => self.input.as_bytes()[before] == b'\n',
+            None => self.after_line_break,
+        }
+    }
+
+    fn note(&mut self, kind: DiagnosticKind, text: &str, message: &str) {
+        self.cx.out.note(kind, self.at, text, message);
+    }
+}
+
+impl Params {
+    /// Reads on.
+    pub(crate) fn step(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        if let State::Value(value) = &mut self.state
+            && value.take_run(spec, cx, input)
+        {
+            self.after_line_break = false;
+            return Step { consumed: input.len(), status: Status::More };
+        }
+        let after_line_break = self.after_line_break;
+        let mut turn = Turn { spec, cx, object: &mut self.object, input, at: 0, after_line_break };
+        let status = loop {
+            let next = match &mut self.state {
+                State::Between(opening) => between(&mut turn, opening),
+                State::Value(value) => value.read(&mut turn),
+                State::Skip(skip) => skip.read(&mut turn),
+            };
+            match next {
+                Next::Wait => break Status::More,
+                Next::To(state) => self.state = state,
+                Next::Over(status) => break status,
+            }
+        };
+        let consumed = turn.at;
+        if consumed > 0 {
+            self.after_line_break = input.as_bytes()[consumed - 1] == b'\n';
+        }
+        Step { consumed, status }
+    }
+}
+
+/// Between parameters: white space is framing, then the body's end or an opening.
+fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
+    if !opening.is_under_way() {
+        loop {
+            turn.at += turn.spec.blanks(turn.rest().as_bytes());
+            match first_match(&turn.spec.tails, turn.rest().as_bytes()) {
+                Match::Full(n) => turn.at += n,
+                Match::Partial if !turn.is_last() => return Next::Wait,
+                _ => break,
+            }
+        }
+        match first_match(&turn.spec.after_call, turn.rest().as_bytes()) {
+            Match::Full(_) => return Next::Over(turn.object.end(turn.cx.out)),
+            Match::Partial => return if turn.is_last() { at_the_end(turn) } else { Next::Wait },
+            Match::No => {}
+        }
+    }
+    let held = turn.rest();
+    match opening.advance(turn.spec, held, turn.cx.limits) {
+        Tried::Fits(head) => {
+            turn.at += head.thread.pos;
+            match Value::new(turn, &head, held) {
+                Some(value) => Next::To(State::Value(Box::new(value))),
+                None => Next::To(State::default()),
+            }
+        }
+        Tried::Wait if turn.is_last() => cut_opening(turn, opening),
+        Tried::Wait => Next::Wait,
+        Tried::No(Some(head)) => {
+            // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
+            if let Some(key) = head.thread.value(Slot::Key, held) {
+                turn.object.key(turn.cx.out, &turn.spec.key(key));
+            }
+            turn.at += head.thread.pos;
+            Next::Over(Status::Broken)
+        }
+        Tried::No(None) => Next::To(State::Skip(Skip::default())),
+    }
+}
+
+/// The output ends between two parameters (half a marker apart).
+fn at_the_end(turn: &mut Turn<'_, '_, '_>) -> Next {
+    turn.at = turn.input.len();
+    Next::Over(match turn.cx.eof {
+        Eof::Length => Status::Done { complete: false },
+        _ => turn.object.end(turn.cx.out),
+    })
+}
+
+/// The output ends in an opening.
+fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
+    let held = turn.rest();
+    let Some(head) = opening.first().filter(|head| head.thread.pos > 0) else {
+        return at_the_end(turn);
+    };
+    if let Some(key) = head.thread.value(Slot::Key, held) {
+        turn.object.key(turn.cx.out, &turn.spec.key(key));
+    } else {
+        turn.note(DiagnosticKind::UnplacedText, held, "the output ended inside the opening of a parameter");
+    }
+    turn.at = turn.input.len();
+    Next::Over(Status::Done { complete: false })
+}

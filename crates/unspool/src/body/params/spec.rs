@@ -1,0 +1,170 @@
+//! What a body of parameters looks like, computed from its templates.
+
+use std::borrow::Cow;
+
+use super::escape;
+use crate::body::Follow;
+use crate::body::ends::{Ender, enders};
+use crate::format::file::{Escape, Tools, Trim, Typed};
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::head::Program;
+use crate::limits::Limits;
+use crate::scan::{FirstBytes, Literal, blanks};
+use crate::typing::Rules;
+
+/// A body of parameters, compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct ParamsSpec {
+    pub(super) templates: Vec<ParamTemplate>,
+    /// Closers of a parameter after the first one.
+    pub(super) tails: Vec<Literal>,
+    /// What ends the body: the call's and block's closers, the next call's opener.
+    pub(super) after_call: Vec<Literal>,
+    /// What may stand between parameters, and hence after a value's closer.
+    pub(super) structure: Vec<Literal>,
+    /// What ends a value whose own closer is missing.
+    pub(super) enders: Vec<Ender>,
+    /// The templates put an opening at the start of a line.
+    pub(super) at_line_start: bool,
+    /// Bytes that begin something in a value.
+    pub(super) in_value: FirstBytes,
+    /// Bytes that begin structure.
+    pub(super) in_skip: FirstBytes,
+    pub(super) typed: Typed,
+    pub(super) unwrap: Vec<String>,
+    /// Outer white space of values goes.
+    pub(super) trim: bool,
+    /// Entities and CDATA in values.
+    pub(super) escape: bool,
+    /// Entities in keys.
+    attr: bool,
+    /// Byte-level marks are white space.
+    pub(super) marks: bool,
+    silent: crate::format::file::Silent,
+    python: bool,
+}
+
+/// One way to write a parameter.
+#[derive(Debug, Clone)]
+pub(super) struct ParamTemplate {
+    /// Up to the value, its framing apart.
+    pub(super) opening: Program,
+    pub(super) first: Literal,
+    /// Framing before the value.
+    pub(super) lead: Box<str>,
+    /// Framing after it.
+    pub(super) trail: Box<str>,
+    pub(super) close: Literal,
+    tails: Vec<Literal>,
+    /// The template puts the opening at the start of a line.
+    at_line_start: bool,
+}
+
+impl ParamsSpec {
+    /// Compiles the parameter templates of `tools`. `follow`: what may stand after the body.
+    ///
+    /// # Errors
+    /// A template that cannot be read, or in which nothing marks where a parameter or its value ends.
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+        if tools.param.is_empty() {
+            return Err("`{params}` needs `tools.param`, the template of one parameter".into());
+        }
+        let templates =
+            tools.param.iter().map(|source| ParamTemplate::new(source, tools.loose)).collect::<Result<Vec<_>, _>>()?;
+        let enders = enders(&follow);
+        let mut after_call = follow.call_close;
+        after_call.extend(follow.block_close);
+        after_call.extend(follow.call_open);
+        let tails: Vec<Literal> = templates.iter().flat_map(|t| t.tails.iter().cloned()).collect();
+        let structure: Vec<Literal> =
+            tails.iter().chain(templates.iter().map(|t| &t.first)).chain(&after_call).cloned().collect();
+        let words = &tools.params;
+        let (escape, marks) = (words.escape == Escape::Xml, words.marks);
+        let in_value = templates
+            .iter()
+            .flat_map(|t| [&t.close, &t.first])
+            .chain(enders.iter().map(|e| &e.literal))
+            .filter_map(Literal::first_byte)
+            .chain(escape.then_some([b'<', b'&']).into_iter().flatten())
+            .chain(marks.then_some(escape::MARK));
+        Ok(Self {
+            in_value: FirstBytes::new(in_value),
+            in_skip: FirstBytes::new(structure.iter().filter_map(Literal::first_byte)),
+            at_line_start: templates.iter().any(|t| t.at_line_start),
+            templates,
+            tails,
+            after_call,
+            structure,
+            enders,
+            typed: words.typed,
+            unwrap: words.unwrap.to_vec(),
+            trim: words.trim == Trim::All,
+            escape,
+            attr: words.attr == Escape::Xml,
+            marks,
+            silent: tools.silent,
+            python: tools.python,
+        })
+    }
+
+    /// How untyped values are converted.
+    pub(super) fn rules(&self, limits: &Limits) -> Rules {
+        Rules { silent: self.silent, python: self.python, depth: limits.depth }
+    }
+
+    /// The template at a position; a foreign snapshot's position may be none.
+    pub(super) fn template(&self, at: usize) -> &ParamTemplate {
+        &self.templates[at.min(self.templates.len() - 1)]
+    }
+
+    /// White space at the start of `input`.
+    pub(super) fn blanks(&self, input: &[u8]) -> usize {
+        if self.marks { escape::blanks(input) } else { blanks(input) }
+    }
+
+    /// A parameter's name, decoded.
+    pub(super) fn key<'a>(&self, raw: &'a str) -> Cow<'a, str> {
+        if self.attr { escape::decode(raw) } else { Cow::Borrowed(raw) }
+    }
+}
+
+impl ParamTemplate {
+    fn new(source: &str, loose: bool) -> Result<Self, String> {
+        let wrong = |what: &str| format!("parameter template {source:?}: {what}");
+        let template = Template::parse(source).map_err(|e| e.message)?;
+        let value = template.position(|s| s == Slot::Value).ok_or_else(|| wrong("it has no `{value}`"))?;
+        if !template.has(Slot::Key) {
+            return Err(wrong("it has no `{key}`"));
+        }
+        let (mut before, mut after) = (template.parts[..value].to_vec(), template.parts[value + 1..].to_vec());
+        let lead = cut_framing(before.last_mut(), |text| text.trim_end().len()..text.len());
+        let trail = cut_framing(after.first_mut(), |text| 0..text.len() - text.trim_start().len());
+        let opening = Program::new(&before, loose);
+        let first = opening.first_literal().cloned().ok_or_else(|| wrong("it does not begin with a literal"))?;
+        if opening.ends_in_slot() {
+            return Err(wrong("no literal stands between a slot and `{value}`"));
+        }
+        let mut closers = Vec::new();
+        for part in &after {
+            let Part::Text(text) = part else {
+                return Err(wrong("only literal text may follow `{value}`"));
+            };
+            closers.extend(cuts(text).into_iter().filter_map(|cut| match cut {
+                Cut::Literal(text) => Some(Literal::new(text, loose)),
+                Cut::Space(_) => None,
+            }));
+        }
+        let mut closers = closers.into_iter();
+        let close = closers.next().ok_or_else(|| wrong("no literal follows `{value}`"))?;
+        let tail = &source[source.trim_end().len()..];
+        let head = &source[..source.len() - source.trim_start().len()];
+        let at_line_start = tail.contains('\n') || head.contains('\n');
+        Ok(Self { opening, first, lead, trail, close, tails: closers.collect(), at_line_start })
+    }
+}
+
+/// Takes the white space next to `{value}` out of the text beside it.
+fn cut_framing(part: Option<&mut Part>, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
+    let Some(Part::Text(text)) = part else { return "".into() };
+    text.drain(range(text)).collect::<String>().into()
+}

@@ -1,0 +1,172 @@
+//! Where the text of an open value goes: straight out as a string, or into a buffer until its type is known.
+
+use serde::{Deserialize, Serialize};
+
+use super::Turn;
+use super::opening::Head;
+use crate::diagnostic::DiagnosticKind;
+use crate::format::file::Typed;
+use crate::format::template::Slot;
+use crate::json::write::string_piece;
+use crate::schema::{Kinds, TypeId};
+use crate::typing::{Forms, Guess, Want, convert, object};
+
+/// How the text of a value is given.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Taking {
+    /// It is a string, whose opening quote is written.
+    String,
+    /// Its end may make something else of it.
+    Held(Held),
+}
+
+/// A value that is held.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Held {
+    text: String,
+    guess: Guess,
+    forms: Forms,
+    target: Target,
+    /// Its name, not written yet: if the value is an object, that is the arguments.
+    unwrap: Option<String>,
+}
+
+/// What a value is to become; see [`Want`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Target {
+    String,
+    Json,
+    Kinds(Kinds),
+    Schema(Option<TypeId>),
+}
+
+impl Target {
+    /// What the opening's attributes say, else the schema.
+    fn of(turn: &Turn<'_, '_, '_>, head: &Head, held: &str) -> Self {
+        let key = head.thread.value(Slot::Key, held).unwrap_or_default();
+        let id = turn.cx.schema.and_then(|s| s.parameter(&turn.spec.key(key)));
+        match head.thread.value(Slot::String, held) {
+            Some("true") => return Self::String,
+            Some("false") => return Self::Json,
+            _ => {}
+        }
+        let Some(written) = head.thread.value(Slot::Type, held) else { return Self::Schema(id) };
+        // `array<string>` and the like: the outer type decides.
+        let written = Kinds::named(written.split(['[', '<', '(']).next().unwrap_or_default());
+        let is_known = written != Kinds::ANY;
+        let kinds = turn.cx.schema.zip(id).and_then(|(s, id)| s.get(id)).map_or(Kinds::default(), |t| t.kinds);
+        match turn.spec.typed {
+            Typed::Model if written == Kinds::STRING => Self::String,
+            Typed::Model if is_known => Self::Json,
+            Typed::Schema if is_known && (kinds.is_empty() || kinds.several() && kinds.has(written)) => {
+                if written == Kinds::STRING { Self::String } else { Self::Kinds(written) }
+            }
+            _ => Self::Schema(id),
+        }
+    }
+
+    fn want<'a>(self, turn: &Turn<'_, '_, 'a>) -> Want<'a> {
+        match self {
+            Self::String => Want::Kinds(Kinds::STRING),
+            Self::Json => Want::Json,
+            Self::Kinds(kinds) => Want::Kinds(kinds),
+            Self::Schema(id) => Want::Schema(turn.cx.schema.zip(id).and_then(|(s, id)| s.get(id))),
+        }
+    }
+}
+
+impl Taking {
+    /// Begins a value whose opening is `head`, in the bytes `held`.
+    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Self {
+        let target = Target::of(turn, head, held);
+        let key = turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default());
+        let forms = Forms::of(target.want(turn), turn.spec.rules(turn.cx.limits));
+        let may_unwrap = target != Target::String
+            && !turn.object.has_members()
+            && turn.spec.unwrap.iter().any(|name| *name == key)
+            && turn.cx.schema.is_some_and(|s| !s.declares(&key));
+        if may_unwrap {
+            let forms = forms.or_object(turn.spec.rules(turn.cx.limits));
+            let unwrap = Some(key.into_owned());
+            return Self::Held(Held { text: String::new(), guess: Guess::Start, forms, target, unwrap });
+        }
+        turn.object.key(turn.cx.out, &key);
+        if forms.is_string_only() {
+            turn.cx.out.args("\"");
+            return Self::String;
+        }
+        Self::Held(Held { text: String::new(), guess: Guess::Start, forms, target, unwrap: None })
+    }
+
+    /// Takes a piece of the value.
+    #[inline]
+    pub(super) fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) {
+        match self {
+            Self::String => string_piece(piece, |json| turn.cx.out.args(json)),
+            Self::Held(held) => {
+                if held.give(turn, piece) {
+                    *self = Self::String;
+                }
+            }
+        }
+    }
+
+    /// The value is complete.
+    pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>) {
+        match self {
+            Self::String => turn.cx.out.args("\""),
+            Self::Held(held) => held.end(turn),
+        }
+    }
+
+    /// The output ends in the value. A held one whose kind is open stays out; its text goes to a diagnostic.
+    pub(super) fn cut(self, turn: &mut Turn<'_, '_, '_>) {
+        let Self::Held(held) = self else { return };
+        if held.forms.is_listed_only() {
+            turn.cx.out.args("\"");
+            string_piece(&held.text, |json| turn.cx.out.args(json));
+        } else if !held.text.is_empty() {
+            turn.note(
+                DiagnosticKind::CallCutOff,
+                &held.text,
+                "the output ended before the type of this value was known",
+            );
+        }
+    }
+}
+
+impl Held {
+    /// Takes a piece; true if the value is a string now, and written as far as it goes.
+    fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) -> bool {
+        self.text.push_str(piece);
+        self.guess = self.guess.after(self.forms, piece, self.text.len());
+        if self.guess != Guess::String {
+            if self.text.len() <= turn.cx.limits.argument {
+                return false;
+            }
+            let before = self.text.len() - piece.len();
+            let at = turn.at + turn.cx.limits.argument.saturating_sub(before);
+            let message = "a value is too long to be typed; it is given as a string";
+            turn.cx.out.note(DiagnosticKind::LimitReached, at, "", message);
+        }
+        if let Some(key) = self.unwrap.take() {
+            turn.object.key(turn.cx.out, &key);
+        }
+        turn.cx.out.args("\"");
+        string_piece(&self.text, |json| turn.cx.out.args(json));
+        true
+    }
+
+    fn end(self, turn: &mut Turn<'_, '_, '_>) {
+        let rules = turn.spec.rules(turn.cx.limits);
+        if let Some(key) = self.unwrap {
+            if let Some(arguments) = object(&self.text, rules) {
+                turn.object.adopt(turn.cx.out, &arguments);
+                return;
+            }
+            turn.object.key(turn.cx.out, &key);
+        }
+        let converted = convert(&self.text, self.target.want(turn), rules);
+        converted.write(&mut |json| turn.cx.out.args(json));
+    }
+}

@@ -1,0 +1,295 @@
+//! An open value: everything is data but a closer that structure follows.
+//!
+//! Only what may still be a closer, its framing, or white space that may be trimmed is held. Everything before is given at
+//! once, in runs. A look-ahead that needs more bytes goes on where it stopped.
+
+use serde::{Deserialize, Serialize};
+
+use super::escape::{self, CDATA, CDATA_END, Entity};
+use super::opening::{Head, Opening, Tried};
+use super::taking::Taking;
+use super::{Cx, Eof, Next, ParamsSpec, State, Turn};
+use crate::body::Status;
+use crate::body::ends::LookPast;
+use crate::json::write::string_piece;
+use crate::scan::{Literal, Match, blanks, is_blank, prefix};
+
+/// An open value.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Value {
+    template: usize,
+    taking: Taking,
+    /// Framing before the value is behind us.
+    begun: bool,
+    in_cdata: bool,
+    /// Bytes at the start of the rest that nothing begins in.
+    scanned: usize,
+    /// Bytes at the start of the rest that are white space and may be trimmed.
+    held_blanks: usize,
+    /// The rest goes on with a run of white space that is too long to be trimmed.
+    in_long_run: bool,
+    look: Look,
+}
+
+/// A look-ahead at what may end the value.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Look {
+    /// The next parameter's opening.
+    opening: Opening,
+    past: LookPast,
+}
+
+/// What begins at a byte.
+enum Found {
+    Data,
+    /// The bytes end before it is decided.
+    Undecided,
+    /// The value is over; its own closer is so long (0: something else ends it).
+    End(usize),
+    /// So many bytes stand for this text.
+    Char(char, usize),
+    Text(&'static str, usize),
+    Cdata,
+}
+
+impl Value {
+    /// Begins a value; `None` if its tag closed itself: then it is written already.
+    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Option<Self> {
+        let taking = Taking::new(turn, head, held);
+        if head.thread.closed {
+            taking.end(turn);
+            return None;
+        }
+        Some(Self {
+            template: head.template,
+            taking,
+            begun: false,
+            in_cdata: false,
+            scanned: 0,
+            held_blanks: 0,
+            in_long_run: false,
+            look: Look::default(),
+        })
+    }
+
+    /// Reads on.
+    pub(super) fn read(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
+        if !self.begun && !self.begin(turn) {
+            return Next::Wait;
+        }
+        loop {
+            if self.in_cdata && !self.read_cdata(turn) {
+                return self.wait(turn);
+            }
+            let text = turn.rest();
+            let Some(at) = turn.spec.in_value.find(text.as_bytes(), self.scanned.min(text.len())) else {
+                return self.pause(turn, text.len());
+            };
+            match self.found(turn, at) {
+                Found::Data => {
+                    self.look.past = LookPast::default();
+                    self.scanned = at + 1;
+                }
+                Found::Undecided => return self.pause(turn, at),
+                Found::End(closer) => {
+                    let framing = self.framing(turn, at);
+                    self.give(turn, at - framing);
+                    turn.at += framing + closer;
+                    std::mem::replace(&mut self.taking, Taking::String).end(turn);
+                    return Next::To(State::default());
+                }
+                Found::Char(c, len) => self.give_for(turn, at, len, c.encode_utf8(&mut [0; 4])),
+                Found::Text(text, len) => self.give_for(turn, at, len, text),
+                Found::Cdata => {
+                    self.give_for(turn, at, CDATA.len(), "");
+                    self.in_cdata = true;
+                }
+            }
+        }
+    }
+
+    /// The steady state: takes `input` if all of it is plain text of a string.
+    #[inline]
+    pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
+        let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.taking, Taking::String);
+        let Some(last) = input.as_bytes().last().filter(|_| is_ready && cx.eof == Eof::No) else { return false };
+        if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
+            return false;
+        }
+        string_piece(input, |json| cx.out.args(json));
+        self.in_long_run = false;
+        true
+    }
+
+    /// Takes the framing before the value; false if more bytes must decide.
+    fn begin(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
+        let rest = turn.rest().as_bytes();
+        if turn.spec.trim {
+            turn.at += blanks(rest);
+            self.begun = !turn.rest().is_empty() || turn.is_last();
+        } else {
+            match prefix(turn.spec.template(self.template).lead.as_bytes(), rest) {
+                Match::Full(n) => turn.at += n,
+                Match::Partial if !turn.is_last() => return false,
+                Match::Partial | Match::No => {}
+            }
+            self.begun = true;
+        }
+        self.begun
+    }
+
+    /// Gives the first `len` bytes of the rest.
+    #[inline]
+    fn give(&mut self, turn: &mut Turn<'_, '_, '_>, len: usize) {
+        if len > 0 {
+            let piece = &turn.rest()[..len];
+            self.taking.give(turn, piece);
+            turn.at += len;
+            self.held_blanks = 0;
+        }
+        self.scanned = self.scanned.saturating_sub(len);
+    }
+
+    /// Gives the bytes before `at`, and `text` instead of the `len` bytes there.
+    fn give_for(&mut self, turn: &mut Turn<'_, '_, '_>, at: usize, len: usize, text: &str) {
+        self.give(turn, at);
+        if !text.is_empty() {
+            self.taking.give(turn, text);
+        }
+        turn.at += len;
+        (self.scanned, self.held_blanks, self.in_long_run) = (0, 0, false);
+    }
+
+    /// Gives all that is certain before `end`, where nothing or something undecided begins.
+    fn pause(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> Next {
+        let rest = turn.rest().as_bytes();
+        let ends_blank = end > 0 && is_blank(rest[end - 1]);
+        let held = if !ends_blank {
+            0
+        } else if turn.spec.trim {
+            self.blank_run(turn, end)
+        } else {
+            let trail = turn.spec.template(self.template).trail.as_bytes();
+            let fits = |n: &usize| rest[..end].ends_with(&trail[..*n]);
+            (1..=trail.len().min(end)).rev().find(fits).unwrap_or(0)
+        };
+        if end > 0 {
+            self.in_long_run = turn.spec.trim && ends_blank && held == 0;
+        }
+        self.give(turn, end - held);
+        self.scanned = held;
+        self.held_blanks = if turn.spec.trim { held } else { 0 };
+        self.wait(turn)
+    }
+
+    /// Waits for more bytes; if none come, the value stays open. What is held then is no text: it may be half a closer.
+    fn wait(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
+        if !turn.is_last() {
+            return Next::Wait;
+        }
+        turn.at = turn.input.len();
+        std::mem::replace(&mut self.taking, Taking::String).cut(turn);
+        Next::Over(Status::Done { complete: false })
+    }
+
+    /// The bytes before `end` that are not the value's if it ends there.
+    fn framing(&self, turn: &Turn<'_, '_, '_>, end: usize) -> usize {
+        if turn.spec.trim {
+            return self.blank_run(turn, end);
+        }
+        let trail = &turn.spec.template(self.template).trail;
+        if turn.rest()[..end].ends_with(&**trail) { trail.len() } else { 0 }
+    }
+
+    /// The run of white space before `end`, if it is short enough to be trimmed.
+    fn blank_run(&self, turn: &Turn<'_, '_, '_>, end: usize) -> usize {
+        let known = self.held_blanks.min(end);
+        let text = &turn.rest().as_bytes()[known..end];
+        let seen = text.iter().rev().take(turn.cx.limits.blank + 1).take_while(|b| is_blank(**b)).count();
+        let run = if seen == text.len() { end } else { seen };
+        let is_text = run > turn.cx.limits.blank || run == end && self.in_long_run;
+        if is_text { 0 } else { run }
+    }
+
+    /// Reads on in a CDATA section, where all is data; true at its end.
+    fn read_cdata(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
+        let rest = turn.rest();
+        if let Some(end) = rest.find(CDATA_END) {
+            self.give_for(turn, end, CDATA_END.len(), "");
+            self.in_cdata = false;
+            return true;
+        }
+        let half = if turn.is_last() { 0 } else { rest.len() - rest.trim_end_matches(']').len() };
+        self.give(turn, rest.len() - half.min(2));
+        self.scanned = 0;
+        false
+    }
+
+    fn found(&mut self, turn: &mut Turn<'_, '_, '_>, at: usize) -> Found {
+        let rest = &turn.rest()[at..];
+        let bytes = rest.as_bytes();
+        if let Some(special) = special(turn, rest) {
+            return special;
+        }
+        let spec = turn.spec;
+        match spec.template(self.template).close.at(bytes) {
+            Match::No => {}
+            Match::Partial => return Found::Undecided,
+            Match::Full(n) => match self.look.follows(turn, bytes, n, &spec.structure) {
+                Match::Full(_) => return Found::End(n),
+                Match::Partial if turn.is_last() => return Found::End(n),
+                Match::Partial => return Found::Undecided,
+                Match::No => {}
+            },
+        }
+        for ender in &spec.enders {
+            match ender.literal.at(bytes) {
+                Match::No => {}
+                Match::Partial => return Found::Undecided,
+                Match::Full(n) => match self.look.follows(turn, bytes, n, &ender.followers) {
+                    Match::Full(_) => return Found::End(0),
+                    // Where the output is cut, a value that was not closed must not look complete.
+                    Match::Partial if turn.cx.eof == Eof::Stop => return Found::End(0),
+                    Match::Partial => return Found::Undecided,
+                    Match::No => {}
+                },
+            }
+        }
+        // A missing closer is repaired only where the next opening stands as the template writes it.
+        if spec.at_line_start && !turn.is_line_start(at) {
+            return Found::Data;
+        }
+        match self.look.opening.advance(spec, rest, turn.cx.limits) {
+            Tried::Fits(_) => Found::End(0),
+            Tried::Wait => Found::Undecided,
+            Tried::No(_) => Found::Data,
+        }
+    }
+}
+
+impl Look {
+    /// Whether, after a closer of `len` bytes and white space, one of `followers` stands.
+    fn follows(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8], len: usize, followers: &[Literal]) -> Match {
+        self.past.follows(bytes, len, followers, turn.cx.limits.blank, |rest| turn.spec.blanks(rest))
+    }
+}
+
+/// An entity, a mark or the start of a CDATA section.
+fn special(turn: &Turn<'_, '_, '_>, rest: &str) -> Option<Found> {
+    match *rest.as_bytes().first()? {
+        b'&' if turn.spec.escape => Some(match escape::entity(rest) {
+            Entity::Char(c, len) => Found::Char(c, len),
+            Entity::Partial if !turn.is_last() => Found::Undecided,
+            Entity::Partial | Entity::No => Found::Data,
+        }),
+        b'<' if turn.spec.escape => match prefix(CDATA.as_bytes(), rest.as_bytes()) {
+            Match::Full(_) => Some(Found::Cdata),
+            Match::Partial => Some(Found::Undecided),
+            Match::No => None,
+        },
+        escape::MARK if turn.spec.marks => {
+            Some(escape::mark(rest.as_bytes()).map_or(Found::Data, |text| Found::Text(text, 2)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! Drives a body over every cut of a text.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Cx, Eof, Follow, Out, Status, Step};
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::limits::Limits;
+use crate::scan::Literal;
+use crate::schema::FunctionSchema;
+
+/// What a body made of a text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) args: String,
+    pub(super) status: Option<Status>,
+    /// What the body left.
+    pub(super) rest: String,
+    /// Kind and text of each note.
+    pub(super) notes: Vec<(DiagnosticKind, String)>,
+    /// Where in the text each stands.
+    pub(super) places: Vec<usize>,
+    /// Where the input of the step begins.
+    pub(super) shown: usize,
+}
+
+impl Out for Run {
+    fn args(&mut self, json: &str) {
+        assert!(!json.is_empty());
+        self.args.push_str(json);
+    }
+
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+        self.places.push(self.shown + at);
+        self.notes.push((kind, Diagnostic::new(kind, 0, text, message).text));
+    }
+}
+
+/// Follow sets as a format's templates say them.
+pub(super) struct Follows;
+
+impl Follows {
+    pub(super) fn of(block: &str, call: &str, loose: bool) -> Follow {
+        let literals = |text: &str| -> Vec<Literal> {
+            let cuts = cuts(text).into_iter();
+            cuts.filter_map(|c| if let Cut::Literal(l) = c { Some(Literal::new(l, loose)) } else { None }).collect()
+        };
+        let around = |source: &str, is_slot: &dyn Fn(Slot) -> bool| -> (Vec<Literal>, Vec<Literal>) {
+            let template = Template::parse(source).unwrap();
+            let at = template.position(is_slot).unwrap_or(0);
+            let text = |part: Option<&Part>| match part {
+                Some(Part::Text(text)) => literals(text),
+                _ => Vec::new(),
+            };
+            (text(template.parts.first()).into_iter().take(1).collect(), text(template.parts.get(at + 1)))
+        };
+        let (mut call_open, call_close) = around(call, &Slot::is_body);
+        let (block_open, block_close) = around(block, &|s| s == Slot::Calls);
+        call_open.extend(block_open);
+        Follow { call_close, block_close: block_close.into_iter().take(1).collect(), call_open }
+    }
+}
+
+/// Feeds `text`, cut at `cuts`, to a body as the flow does: what a step leaves is shown again with more behind it. The
+/// state is saved and restored after every step.
+pub(super) fn drive<B: Serialize + DeserializeOwned>(
+    text: &str,
+    cuts: &[usize],
+    eof: Eof,
+    schema: Option<&FunctionSchema>,
+    limits: &Limits,
+    start: impl Fn() -> B,
+    mut step: impl FnMut(&mut B, &mut Cx<'_>, &str) -> Step,
+) -> Run {
+    let mut run = Run::default();
+    let mut body = start();
+    let (mut from, mut shown) = (0, 0);
+    for (i, end) in cuts.iter().copied().chain([text.len(), text.len()]).enumerate() {
+        shown = end.max(shown);
+        let eof = if i > cuts.len() { eof } else { Eof::No };
+        let input = &text[from..shown];
+        run.shown = from;
+        let Step { consumed, status } = step(&mut body, &mut Cx { out: &mut run, schema, limits, eof }, input);
+        assert!(input.is_char_boundary(consumed), "consumed {consumed} of {input:?}");
+        from += consumed;
+        body = serde_json::from_str(&serde_json::to_string(&body).unwrap()).unwrap();
+        if status != Status::More {
+            run.status = Some(status);
+            break;
+        }
+        assert_eq!(eof, Eof::No, "more bytes wanted at the end of {text:?}");
+    }
+    run.shown = 0;
+    run.rest = text[from..].to_owned();
+    run
+}
+
+/// Runs a text whole, cut in two at every place, and cut everywhere; all must be alike.
+pub(super) fn check_cuts(text: &str, mut run: impl FnMut(&[usize]) -> Run) -> Run {
+    let places: Vec<usize> = text.char_indices().map(|(i, _)| i).collect();
+    let whole = run(&[]);
+    for at in &places {
+        assert_eq!(run(&[*at]), whole, "cut at {at} of {text:?}");
+    }
+    assert_eq!(run(&places), whole, "cut everywhere: {text:?}");
+    whole
+}

@@ -1,0 +1,203 @@
+//! What each pattern does.
+
+use super::Flow;
+use super::scanset::{Action, Found, Pattern};
+use super::state::{Mode, Place};
+
+impl Flow<'_> {
+    /// Acts on a pattern at `at`; white space from `pos` to there is undecided.
+    pub(crate) fn act(&mut self, at: usize, found: Found) {
+        let tables = self.tables;
+        let pattern = &tables.set(self.s.place).patterns[found.pattern];
+        if let Action::Open(opening) = pattern.action {
+            self.open(opening, at + found.lead, at + found.len);
+            return;
+        }
+        let marker = at + found.lead;
+        let end = at + found.len;
+        if self.s.place == Place::Broken {
+            self.tell_unplaced();
+        }
+        if let Some(form) = self.s.closer_is_text.take()
+            && tables.forms[form].closers.iter().any(|closer| *closer == pattern.literal)
+        {
+            self.begin_text(end);
+            return;
+        }
+        match pattern.action {
+            Action::OpenThought => self.open_thought(pattern, marker, end),
+            Action::CloseThought => self.close_thought(pattern, marker, end),
+            Action::EndThoughtKeep | Action::EndThoughtDrop => self.end_thought(pattern, marker, end),
+            Action::OpenFrame | Action::CloseFrame => self.frame(pattern, marker, end),
+            Action::Drop => self.drop_marker(marker, end),
+            Action::Header => {
+                self.lead(marker, true);
+                self.pos = end;
+                self.s.place = Place::Header;
+                self.s.seen = 0;
+            }
+            Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
+            Action::Body => self.open_message(marker, end),
+            Action::EndMessage => self.end_message(marker, end),
+            Action::NextMessage => self.end_message(marker, marker),
+            Action::Open(_) => {}
+        }
+    }
+
+    /// Where the answer's text goes on.
+    pub(crate) fn answer_place(&self) -> Place {
+        if self.tables.words.one_block && self.s.thought_done { Place::After } else { Place::Content }
+    }
+
+    /// Behind a call.
+    pub(crate) fn gap_place(&self) -> Place {
+        if self.tables.words.one_block && self.s.thought_done { Place::GapAfter } else { Place::Gap }
+    }
+
+    /// White space before a marker: of the thought, or of the answer, or gone.
+    pub(crate) fn lead(&mut self, to: usize, goes: bool) {
+        if to <= self.pos {
+            return;
+        }
+        let w = self.w;
+        let text = &w[self.pos..to];
+        if self.tables.words.into_content && self.s.place.thinks() {
+            self.content(text);
+        } else if self.s.place.thinks() {
+            self.tokens.reason(self.offset(self.pos), self.offset(to));
+            if !goes {
+                self.s.reasoning_gap.push_str(text);
+            }
+        } else if !goes && !matches!(self.s.place, Place::Gap | Place::GapAfter | Place::Block) {
+            self.content_gap(text);
+        }
+        self.pos = to;
+    }
+
+    fn behind(&mut self, pattern: &Pattern, end: usize) {
+        self.pos = end;
+        if self.tables.words.into_content {
+            self.s.fresh = false;
+            return;
+        }
+        self.s.fresh = true;
+        self.s.seen = 0;
+        self.s.strip = pattern.trail.map(|t| (t, 0));
+    }
+
+    fn open_thought(&mut self, pattern: &Pattern, marker: usize, end: usize) {
+        if self.s.place.thinks() {
+            // Repeated: it goes, and so does white space between the two at the very start.
+            if self.s.place == Place::Reason {
+                self.give(marker);
+            }
+            self.pos = end;
+        } else {
+            self.lead(marker, false);
+            self.s.place = Place::ReasonFresh;
+            self.s.in_block = false;
+        }
+        self.keep_marker(marker, end);
+        self.behind(pattern, end);
+    }
+
+    /// `into = content`: nothing is moved, so a thinking marker stays where it stands.
+    fn keep_marker(&mut self, marker: usize, end: usize) {
+        if self.tables.words.into_content {
+            let w = self.w;
+            self.content(&w[marker..end]);
+        }
+    }
+
+    fn close_thought(&mut self, pattern: &Pattern, marker: usize, end: usize) {
+        let thinking = self.s.place.thinks();
+        if thinking && !pattern.lead_of_marker {
+            self.lead(marker, false);
+        } else if thinking {
+            self.pos = marker;
+        } else {
+            self.lead(marker, self.s.place == Place::Wait);
+        }
+        self.keep_marker(marker, end);
+        let waits = self.tables.words.wait_after && (thinking || self.s.place == Place::Wait);
+        if thinking {
+            self.s.thought_done = true;
+        }
+        if thinking || self.s.place == Place::Wait {
+            self.s.place = if waits { Place::Wait } else { self.answer_place() };
+        }
+        if !waits {
+            self.tokens.open_gate(self.offset(end));
+        }
+        if thinking {
+            self.behind(pattern, end);
+        } else {
+            // A stray closer vanishes; the text around it is one run.
+            self.pos = end;
+            self.s.seen = 0;
+        }
+    }
+
+    fn end_thought(&mut self, pattern: &Pattern, marker: usize, end: usize) {
+        self.lead(marker, false);
+        self.s.thought_done = true;
+        self.s.place = self.answer_place();
+        self.tokens.open_gate(self.offset(end));
+        if pattern.action == Action::EndThoughtKeep {
+            self.s.fresh = false;
+            self.give(end);
+        } else {
+            self.behind(pattern, end);
+        }
+    }
+
+    fn frame(&mut self, pattern: &Pattern, marker: usize, end: usize) {
+        let opens = pattern.action == Action::OpenFrame;
+        self.lead(marker, true);
+        if self.s.place.thinks() {
+            self.s.thought_done = true;
+        }
+        if opens || self.s.place == Place::Header {
+            self.s.place = self.answer_place();
+            self.s.in_block = false;
+            self.tokens.open_gate(self.offset(end));
+        }
+        self.behind(pattern, end);
+    }
+
+    fn drop_marker(&mut self, marker: usize, end: usize) {
+        if self.s.fresh {
+            self.lead(marker, false);
+        } else {
+            self.give(marker);
+        }
+        self.pos = end;
+        self.s.seen = 0;
+    }
+
+    fn closer(&mut self, pattern: &Pattern, end: usize) {
+        match self.s.place {
+            Place::Raw => {
+                self.s.place = self.answer_place();
+                self.s.fresh = false;
+                self.give(end);
+            }
+            Place::Broken if pattern.action == Action::CloseCall => {
+                self.behind(pattern, end);
+                self.s.place = if self.s.in_block { Place::Block } else { self.gap_place() };
+            }
+            _ => {
+                self.behind(pattern, end);
+                if pattern.action == Action::CloseBlock {
+                    self.s.in_block = false;
+                    self.s.place = self.gap_place();
+                } else if self.s.in_block {
+                    self.s.place = Place::Block;
+                } else {
+                    self.s.place = self.gap_place();
+                }
+            }
+        }
+        self.s.mode = Mode::Text;
+    }
+}

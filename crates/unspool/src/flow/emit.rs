@@ -1,0 +1,150 @@
+//! Giving out text: which field, what is held back, what waits.
+
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::event::Event;
+
+use super::Flow;
+use super::state::Place;
+
+impl Flow<'_> {
+    /// Gives the window's text up to `to` to the field of the place.
+    #[inline]
+    pub(crate) fn give(&mut self, to: usize) {
+        if to <= self.pos {
+            return;
+        }
+        let w = self.w;
+        let from = self.pos;
+        self.pos = to;
+        self.text_of_place(&w[from..to], self.offset(from));
+    }
+
+    /// Gives text to the field of the place.
+    pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
+        match self.s.place {
+            Place::Reason | Place::ReasonFresh => self.reasoning(text, offset),
+            Place::Broken => self.unplaced(text, offset),
+            _ => self.content(text),
+        }
+    }
+
+    /// A piece of a thought.
+    pub(crate) fn reasoning(&mut self, text: &str, offset: u64) {
+        if text.is_empty() {
+            return;
+        }
+        if self.tables.words.into_content {
+            self.content(text);
+            return;
+        }
+        self.tokens.reason(offset, offset + text.len() as u64);
+        if !self.s.reasoning_gap.is_empty() {
+            let gap = std::mem::take(&mut self.s.reasoning_gap);
+            if self.s.reasoning_said {
+                self.reasoning_event(&gap);
+            }
+        }
+        self.s.reasoning_said = true;
+        self.reasoning_event(text);
+    }
+
+    fn reasoning_event(&mut self, text: &str) {
+        if let Some(held) = &mut self.s.undecided {
+            held.push_str(text);
+            if held.len() > self.limits.thought {
+                self.decide_thought();
+            }
+            return;
+        }
+        if !self.wishes.hide_reasoning {
+            self.sink.event(Event::Reasoning(text));
+        }
+    }
+
+    /// A thought whose field was undecided is reasoning after all.
+    pub(crate) fn decide_thought(&mut self) {
+        if let Some(held) = self.s.undecided.take()
+            && !held.is_empty()
+            && !self.wishes.hide_reasoning
+        {
+            self.sink.event(Event::Reasoning(&held));
+        }
+    }
+
+    /// A piece of the answer.
+    pub(crate) fn content(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.s.undecided.is_some() && !text.trim().is_empty() {
+            self.decide_thought();
+        }
+        if self.s.opener_due {
+            self.s.opener_due = false;
+            let tables = self.tables;
+            self.sink.event(Event::Content(&tables.words.opener));
+        }
+        if !self.s.content_gap.is_empty() {
+            let gap = std::mem::take(&mut self.s.content_gap);
+            if self.s.content_said {
+                self.sink.event(Event::Content(&gap));
+            }
+        }
+        self.s.content_said = true;
+        self.sink.event(Event::Content(text));
+    }
+
+    /// White space before a marker: content only if more content comes.
+    pub(crate) fn content_gap(&mut self, text: &str) {
+        if self.s.content_said && self.s.content_gap.len() < self.limits.blank {
+            self.s.content_gap.push_str(text);
+        }
+    }
+
+    /// Text that a broken call's syntax cannot place.
+    fn unplaced(&mut self, text: &str, offset: u64) {
+        if self.s.unplaced.is_empty() {
+            self.s.unplaced_at = offset;
+        }
+        let room = Diagnostic::TEXT_LIMIT.saturating_sub(self.s.unplaced.len());
+        let mut end = room.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.s.unplaced.push_str(&text[..end]);
+    }
+
+    /// Says what of a broken call was not placed.
+    pub(crate) fn tell_unplaced(&mut self) {
+        let text = std::mem::take(&mut self.s.unplaced);
+        if !text.trim().is_empty() {
+            let at = self.s.unplaced_at;
+            self.note(DiagnosticKind::UnplacedText, at, &text, "this text of a broken call has no place in its syntax");
+        }
+    }
+
+    /// Says what is odd.
+    pub(crate) fn note(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
+        self.s.notes += 1;
+        if self.s.notes <= self.limits.notes {
+            self.sink.event(Event::Note(Diagnostic::new(kind, offset, text, message)));
+        }
+    }
+
+    /// The output is over: what is held goes where it belongs.
+    pub(crate) fn end(&mut self) {
+        self.give(self.w.len());
+        self.tell_unplaced();
+        if self.s.place.thinks() {
+            self.note(DiagnosticKind::ThoughtCutOff, self.offset(self.pos), "", "the output ended inside a thought");
+        }
+        if let Some(held) = self.s.undecided.take() {
+            self.sink.event(Event::Content(&held));
+        }
+        if self.s.opener_due {
+            self.s.opener_due = false;
+            let tables = self.tables;
+            self.sink.event(Event::Content(&tables.words.opener));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The flow: which field a byte belongs to, and who reads it.
+//!
+//! [`tables`] compiles a composed pair into one set of patterns for each [`state::Place`]; [`text`] runs them; [`calls`]
+//! opens, reads and closes calls; [`emit`] gives the result out.
+
+mod act;
+mod calls;
+pub(crate) mod channels;
+mod emit;
+pub(crate) mod ids;
+pub(crate) mod marker;
+pub(crate) mod scanset;
+pub(crate) mod state;
+pub(crate) mod tables;
+mod text;
+pub(crate) mod tokens;
+
+use crate::body::Eof;
+use crate::event::Sink;
+use crate::limits::Limits;
+use crate::request::{IncompleteCalls, ToolChoice};
+use crate::schema::ToolSet;
+
+use state::{Mode, State};
+use tables::Tables;
+use tokens::Tokens;
+
+/// What of the request the flow asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Wishes {
+    pub(crate) tools: std::sync::Arc<ToolSet>,
+    /// No call is given: `tool_choice: none`, no tools, or no tools half.
+    pub(crate) mute: bool,
+    pub(crate) choice: ToolChoice,
+    pub(crate) only_first: bool,
+    pub(crate) hide_reasoning: bool,
+    pub(crate) incomplete: IncompleteCalls,
+    pub(crate) calls_before: usize,
+    pub(crate) seed: u64,
+}
+
+/// Whether a step wants to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Go {
+    /// Call again: the state changed, or bytes are left.
+    Again,
+    /// Nothing more can be decided from these bytes.
+    Wait,
+}
+
+/// One run over a window of bytes.
+pub(crate) struct Flow<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) limits: &'a Limits,
+    pub(crate) wishes: &'a Wishes,
+    pub(crate) s: &'a mut State,
+    pub(crate) tokens: &'a mut Tokens,
+    pub(crate) sink: &'a mut dyn Sink,
+    /// The bytes that are not decided yet.
+    pub(crate) w: &'a str,
+    /// Decided so far, in `w`.
+    pub(crate) pos: usize,
+    /// Offset of `w` in the output.
+    pub(crate) base: u64,
+    pub(crate) eof: Eof,
+}
+
+impl Flow<'_> {
+    /// Decides what can be decided; what is left begins at `pos`.
+    pub(crate) fn run(&mut self) {
+        loop {
+            let go = match &self.s.mode {
+                Mode::Text => self.text(),
+                Mode::Head(_) => self.head(),
+                Mode::Early(_) => self.early(),
+                Mode::Body(_) => self.body(),
+                Mode::Closers { .. } => self.closers(),
+                Mode::Skip(_) => self.skip(),
+            };
+            if go == Go::Wait {
+                break;
+            }
+        }
+        if self.eof != Eof::No {
+            self.end();
+        }
+    }
+
+    /// Offset in the output of a place in the window.
+    #[inline]
+    pub(crate) fn offset(&self, at: usize) -> u64 {
+        self.base + at as u64
+    }
+
+    pub(crate) fn over(&self) -> bool {
+        self.eof != Eof::No
+    }
+}

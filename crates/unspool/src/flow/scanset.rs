@@ -1,0 +1,151 @@
+//! The patterns of one state, found in one pass.
+
+use crate::scan::{FirstBytes, Literal, Match, prefix};
+
+/// What a pattern does where it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// A thought begins.
+    OpenThought,
+    /// A thought ends.
+    CloseThought,
+    /// A thought ends here; the literal itself is content.
+    EndThoughtKeep,
+    /// A thought ends here; the literal vanishes.
+    EndThoughtDrop,
+    /// An answer frame begins.
+    OpenFrame,
+    /// An answer frame ends.
+    CloseFrame,
+    /// It vanishes.
+    Drop,
+    /// A header begins.
+    Header,
+    /// A call or a block of calls may begin: the alternatives in [`super::tables::Tables::openings`].
+    Open(usize),
+    /// A block of calls ends.
+    CloseBlock,
+    /// A call's closer that comes late.
+    CloseCall,
+    /// The message's body begins (channels).
+    Body,
+    /// The message is over (channels).
+    EndMessage,
+    /// The next message's header begins (channels).
+    NextMessage,
+}
+
+/// One pattern of a state.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    /// Text in front that belongs to the pattern if it is there.
+    pub(crate) lead: Box<str>,
+    /// Whether the lead belongs to the marker (not framing that may have to stay).
+    pub(crate) lead_of_marker: bool,
+    /// The marker itself.
+    pub(crate) literal: Literal,
+    /// If ids are known, the marker counts only as this token.
+    pub(crate) id: Option<u32>,
+    /// What it does.
+    pub(crate) action: Action,
+    /// What may be stripped behind it: index into [`super::tables::Tables::trails`].
+    pub(crate) trail: Option<usize>,
+}
+
+/// A pattern found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Position of the pattern in its set.
+    pub(crate) pattern: usize,
+    /// Bytes of the lead that stand there.
+    pub(crate) lead: usize,
+    /// Bytes of the lead and the literal.
+    pub(crate) len: usize,
+}
+
+/// What stands at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    /// No pattern.
+    Nothing,
+    /// Perhaps one; more bytes decide.
+    Partial,
+    /// This one.
+    Found(Found),
+}
+
+/// The patterns of one state.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanSet {
+    pub(crate) patterns: Vec<Pattern>,
+    first: FirstBytes,
+}
+
+impl ScanSet {
+    pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
+        let firsts: Vec<u8> =
+            patterns.iter().flat_map(|p| [p.lead.bytes().next(), p.literal.first_byte()]).flatten().collect();
+        Self { first: FirstBytes::new(firsts.into_iter()), patterns }
+    }
+
+    /// First place at or after `from` where a pattern may begin.
+    #[inline]
+    pub(crate) fn candidate(&self, input: &[u8], from: usize) -> Option<usize> {
+        self.first.find(input, from)
+    }
+
+    /// What stands at `at`. `by_id(place, id)`: `Some(false)` if ids are known and this token does not begin there.
+    pub(crate) fn at(&self, input: &[u8], at: usize, eof: bool, by_id: impl Fn(usize, u32) -> Option<bool>) -> At {
+        let rest = &input[at..];
+        let mut best: Option<Found> = None;
+        let mut partial = false;
+        for (i, pattern) in self.patterns.iter().enumerate() {
+            for lead in [pattern.lead.as_bytes(), &[]] {
+                let taken = match prefix(lead, rest) {
+                    Match::Full(n) => n,
+                    Match::Partial => {
+                        // The whole rest is lead: a marker may follow.
+                        partial = true;
+                        continue;
+                    }
+                    Match::No => continue,
+                };
+                match pattern.literal.at(&rest[taken..]) {
+                    Match::No => {}
+                    Match::Partial => {
+                        partial |=
+                            pattern.id.is_none_or(|id| rest.len() == taken || by_id(at + taken, id) != Some(false));
+                    }
+                    Match::Full(n) => {
+                        if pattern.id.is_none_or(|id| by_id(at + taken, id) != Some(false))
+                            && best.is_none_or(|b| b.len < taken + n)
+                        {
+                            best = Some(Found { pattern: i, lead: taken, len: taken + n });
+                        }
+                    }
+                }
+                if lead.is_empty() {
+                    break;
+                }
+            }
+        }
+        match best {
+            Some(found) if !partial || eof || !self.may_grow(rest, found) => At::Found(found),
+            _ if partial && !eof => At::Partial,
+            Some(found) => At::Found(found),
+            None => At::Nothing,
+        }
+    }
+
+    /// How many bytes from the start of `rest` might have been a pattern.
+    pub(crate) fn reach(&self, rest: &[u8]) -> usize {
+        self.patterns.iter().map(|p| p.literal.reach(rest)).max().unwrap_or(0)
+    }
+
+    /// Whether a longer pattern than the one found is still possible.
+    fn may_grow(&self, rest: &[u8], found: Found) -> bool {
+        self.patterns
+            .iter()
+            .any(|p| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
+    }
+}

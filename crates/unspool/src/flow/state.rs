@@ -1,0 +1,196 @@
+//! Where a reply stands: everything that a snapshot saves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::body::BodyMachine;
+use crate::head::Thread;
+use crate::json::scan::JsonScan;
+
+/// A text state: which patterns count, and which field text goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub(crate) enum Place {
+    /// In a header: text is held until an opener says that it goes.
+    Header,
+    /// Nothing said yet; a thought may still come.
+    Wait,
+    /// In a thought that has no text yet.
+    ReasonFresh,
+    /// In a thought.
+    Reason,
+    /// In the answer.
+    Content,
+    /// In the answer behind the only thought: thinking markers are text.
+    After,
+    /// Behind a call.
+    Gap,
+    /// Behind a call, thinking markers are text.
+    GapAfter,
+    /// Inside a block that has a call.
+    Block,
+    /// Inside a call whose body broke.
+    Broken,
+    /// Inside a call that the request does not want: its raw text is content.
+    Raw,
+}
+
+impl Place {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Header,
+        Self::Wait,
+        Self::ReasonFresh,
+        Self::Reason,
+        Self::Content,
+        Self::After,
+        Self::Gap,
+        Self::GapAfter,
+        Self::Block,
+        Self::Broken,
+        Self::Raw,
+    ];
+
+    /// Whether text here is a thought.
+    pub(crate) fn thinks(self) -> bool {
+        matches!(self, Self::Reason | Self::ReasonFresh)
+    }
+}
+
+/// What the bytes are read by.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Mode {
+    /// The patterns of the place.
+    Text,
+    /// An opening whose name is not read yet. Its bytes are held in the window.
+    Head(Head),
+    /// An envelope whose name is not read yet. Its bytes are held in `raw`.
+    Early(Box<Early>),
+    /// A call's body.
+    Body(Box<Call>),
+    /// A call's closers.
+    Closers { form: usize, next: usize },
+    /// A JSON value that is no call, up to its end.
+    Skip(JsonScan),
+}
+
+/// Where an opening stands, to go back there.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    pub(crate) place: Place,
+    pub(crate) fresh: bool,
+    /// White space and framing in front of the opener.
+    pub(crate) lead: usize,
+    /// End of the opener's first literal, from the start of the held bytes.
+    pub(crate) first: usize,
+}
+
+/// Alternatives still possible.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) origin: Origin,
+    pub(crate) threads: Vec<(usize, Thread)>,
+}
+
+/// An envelope before its name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Early {
+    pub(crate) origin: Origin,
+    pub(crate) alternative: usize,
+    /// All bytes since the opening began.
+    pub(crate) raw: String,
+    /// Offset of `raw` in the output.
+    pub(crate) start: u64,
+    pub(crate) machine: BodyMachine,
+}
+
+/// A call whose body is being read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) form: usize,
+    pub(crate) in_block: bool,
+    pub(crate) machine: BodyMachine,
+    /// The call that is open; none between two calls of a list.
+    pub(crate) open: Option<OpenCall>,
+    /// Offset where the call's own text begins.
+    pub(crate) start: u64,
+    /// Raw text of the call, kept while its events wait.
+    pub(crate) raw: Option<String>,
+}
+
+/// A call that was announced.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OpenCall {
+    /// Its position for the client; `None`: filtered.
+    pub(crate) index: Option<usize>,
+    pub(crate) name: String,
+    pub(crate) id: String,
+    /// Bytes of arguments written.
+    pub(crate) written: usize,
+    /// Arguments that wait for the call's end (`incomplete_calls`).
+    pub(crate) waiting: Option<String>,
+}
+
+/// Everything between two deltas.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) place: Place,
+    pub(crate) mode: Mode,
+    /// At the start of a run of text: white space is held.
+    pub(crate) fresh: bool,
+    /// Text to strip if it comes next: trail and position in it.
+    pub(crate) strip: Option<(usize, usize)>,
+    /// Bytes of the window known to be white space (or header).
+    pub(crate) seen: usize,
+    pub(crate) thought_done: bool,
+    pub(crate) content_said: bool,
+    pub(crate) reasoning_said: bool,
+    /// White space that is content only if more content comes.
+    pub(crate) content_gap: String,
+    /// White space that is reasoning only if more reasoning comes.
+    pub(crate) reasoning_gap: String,
+    /// A thought whose field is undecided.
+    pub(crate) undecided: Option<String>,
+    /// The opener is still to be put in front (`into = content`).
+    pub(crate) opener_due: bool,
+    /// Calls announced to the client.
+    pub(crate) calls: usize,
+    /// Calls seen, filtered ones included.
+    pub(crate) calls_seen: usize,
+    /// Text of a broken call, for its diagnostic.
+    pub(crate) unplaced: String,
+    pub(crate) unplaced_at: u64,
+    /// In a block after its first call.
+    pub(crate) in_block: bool,
+    pub(crate) notes: usize,
+    /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
+    pub(crate) closer_is_text: Option<usize>,
+    /// Channels: how the body that is open is read.
+    pub(crate) route: Option<crate::flow::channels::Open>,
+}
+
+impl State {
+    /// A reply at its start.
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            mode: Mode::Text,
+            fresh: true,
+            strip: None,
+            seen: 0,
+            thought_done: false,
+            content_said: false,
+            reasoning_said: false,
+            content_gap: String::new(),
+            reasoning_gap: String::new(),
+            undecided: None,
+            opener_due: false,
+            calls: 0,
+            calls_seen: 0,
+            unplaced: String::new(),
+            unplaced_at: 0,
+            in_block: false,
+            notes: 0,
+            closer_is_text: None,
+            route: None,
+        }
+    }
+}

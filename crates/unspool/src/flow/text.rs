@@ -1,0 +1,264 @@
+//! Text states: runs of text up to the next pattern of the place.
+
+use crate::json::scan::{JsonScan, Stop};
+use crate::scan::{Match, blanks, prefix};
+
+use super::scanset::{Action, At, Found, ScanSet};
+use super::state::{Mode, Place};
+use super::{Flow, Go};
+
+impl<'a> Flow<'a> {
+    /// Reads text up to the next pattern.
+    pub(crate) fn text(&mut self) -> Go {
+        if self.s.strip.is_some() && self.strip() == Go::Wait {
+            return Go::Wait;
+        }
+        if self.pos == self.w.len() && !self.over() {
+            return Go::Wait;
+        }
+        if self.s.place == Place::Header {
+            return self.header();
+        }
+        if self.s.fresh {
+            return self.fresh();
+        }
+        let tables = self.tables;
+        let set = tables.set(self.s.place);
+        let bytes = self.w.as_bytes();
+        let mut from = self.pos;
+        loop {
+            let Some(at) = set.candidate(bytes, from) else {
+                self.give(self.w.len());
+                return Go::Wait;
+            };
+            match self.look(set, at) {
+                At::Nothing => from = at + 1,
+                At::Partial => {
+                    self.give(at);
+                    return Go::Wait;
+                }
+                At::Found(found) => {
+                    self.give(at);
+                    self.act(at, found);
+                    return Go::Again;
+                }
+            }
+        }
+    }
+
+    /// What stands at a place of the window; an opening that this request or place rules out is nothing.
+    fn look(&self, set: &ScanSet, at: usize) -> At {
+        let tokens = &*self.tokens;
+        let base = self.base;
+        match set.at(self.w.as_bytes(), at, self.over(), |place, id| tokens.begins(base + place as u64, id)) {
+            At::Found(found) if self.rules_out(set, found) => At::Nothing,
+            other => other,
+        }
+    }
+
+    fn rules_out(&self, set: &ScanSet, found: Found) -> bool {
+        match set.patterns[found.pattern].action {
+            Action::Open(opening) => !self.alternatives(opening).any(|_| true),
+            _ => false,
+        }
+    }
+
+    /// Drops framing or optional text next to the marker that came last.
+    fn strip(&mut self) -> Go {
+        let tables = self.tables;
+        while let Some((trail, i)) = self.s.strip {
+            let Some(strip) = tables.trails.get(trail).and_then(|t| t.get(i)) else {
+                self.s.strip = None;
+                break;
+            };
+            let rest = &self.w.as_bytes()[self.pos..];
+            match prefix(strip.text.as_bytes(), rest) {
+                Match::Full(n) => {
+                    self.stripped(n, strip.of_marker);
+                    self.s.strip = Some((trail, i + 1));
+                }
+                Match::Partial if !self.over() => return Go::Wait,
+                Match::Partial if strip.of_marker => {
+                    let n = rest.len();
+                    self.stripped(n, true);
+                    self.s.strip = None;
+                }
+                _ => self.s.strip = Some((trail, i + 1)),
+            }
+        }
+        Go::Again
+    }
+
+    /// Framing was dropped; where two pieces of a field meet it stays.
+    fn stripped(&mut self, n: usize, of_marker: bool) {
+        let text = &self.w[self.pos..self.pos + n];
+        if !of_marker {
+            if self.s.place.thinks() {
+                self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
+                if self.s.reasoning_said {
+                    self.s.reasoning_gap.push_str(text);
+                }
+            } else if self.s.content_said && self.s.place != Place::Block {
+                self.s.content_gap.push_str(text);
+            }
+        }
+        self.pos += n;
+    }
+
+    /// At the start of a run: white space waits for what comes behind it.
+    fn fresh(&mut self) -> Go {
+        let bytes = self.w.as_bytes();
+        let known = self.s.seen;
+        let n = known + blanks(&bytes[self.pos + known..]);
+        let at = self.pos + n;
+        if at == bytes.len() {
+            if self.over() {
+                // Only white space came: it goes, or ends the thought.
+                if self.s.place.thinks() {
+                    self.give(at);
+                }
+                self.pos = at;
+                self.s.seen = 0;
+                return Go::Wait;
+            }
+            self.s.seen = n;
+            if n <= self.limits.blank {
+                return Go::Wait;
+            }
+            self.begin_text(at);
+            return Go::Again;
+        }
+        let tables = self.tables;
+        match self.look(tables.set(self.s.place), at) {
+            At::Partial => {
+                self.s.seen = n;
+                Go::Wait
+            }
+            At::Found(found) => {
+                self.s.seen = 0;
+                self.act(at, found);
+                Go::Again
+            }
+            At::Nothing => {
+                if let (Place::Block, Some(opening)) = (self.s.place, tables.bare_in_block) {
+                    self.s.seen = 0;
+                    self.open(opening, at, at);
+                    return Go::Again;
+                }
+                let first = self.w[at..].chars().next().map_or(0, char::len_utf8);
+                if self.s.place == Place::Wait {
+                    // The gate opens with the byte that shows it to be no marker; at the end none did.
+                    let reach = tables.set(Place::Wait).reach(&bytes[at..]);
+                    if at + reach < bytes.len() {
+                        self.tokens.open_gate(self.offset(at + reach.max(first - 1) + 1));
+                    } else {
+                        self.s.place = Place::Content;
+                        self.s.seen = 0;
+                        self.s.fresh = false;
+                        self.give(bytes.len());
+                        return Go::Again;
+                    }
+                }
+                self.begin_text(at + first);
+                Go::Again
+            }
+        }
+    }
+
+    /// Text begins: the place says which field it is, and the white space before belongs to it.
+    pub(crate) fn begin_text(&mut self, to: usize) {
+        self.s.seen = 0;
+        self.s.fresh = false;
+        match self.s.place {
+            Place::Wait | Place::Gap => self.s.place = Place::Content,
+            Place::GapAfter => self.s.place = Place::After,
+            Place::ReasonFresh => self.s.place = Place::Reason,
+            _ => {}
+        }
+        if !self.s.place.thinks() {
+            self.tokens.open_gate(self.offset(to));
+        }
+        self.give(to);
+    }
+
+    /// In a header text is held: an opener says that it goes.
+    fn header(&mut self) -> Go {
+        let tables = self.tables;
+        let set = tables.set(Place::Header);
+        let bytes = self.w.as_bytes();
+        let mut from = self.pos + self.s.seen;
+        loop {
+            let Some(at) = set.candidate(bytes, from) else {
+                self.s.seen = bytes.len() - self.pos;
+                break;
+            };
+            match self.look(set, at) {
+                At::Nothing => from = at + 1,
+                At::Partial => {
+                    self.s.seen = at - self.pos;
+                    break;
+                }
+                At::Found(found) => {
+                    self.s.seen = 0;
+                    let action = set.patterns[found.pattern].action;
+                    if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought | Action::EndMessage) {
+                        self.header_is_text(at);
+                        self.s.place = Place::Header;
+                    } else if action != Action::Body {
+                        self.pos = at;
+                    }
+                    self.act(at, found);
+                    return Go::Again;
+                }
+            }
+        }
+        if self.over() || self.s.seen > self.limits.head {
+            let to = if self.over() { bytes.len() } else { self.pos + self.s.seen };
+            self.header_is_text(to);
+            return Go::Again;
+        }
+        Go::Wait
+    }
+
+    fn header_is_text(&mut self, to: usize) {
+        self.s.seen = 0;
+        if self.w[self.pos..to].trim().is_empty() {
+            self.pos = to;
+            if self.over() && self.pos == self.w.len() {
+                self.s.place = Place::Content;
+                self.s.fresh = false;
+            }
+            return;
+        }
+        self.s.place = Place::Content;
+        if self.over() {
+            // The header might have gone on: it says nothing about the gate.
+            self.s.fresh = false;
+            self.give(to);
+        } else {
+            self.begin_text(to);
+        }
+    }
+
+    /// A JSON value that is no call passes to its own end, unsearched.
+    pub(crate) fn skip(&mut self) -> Go {
+        let Mode::Skip(scan) = &mut self.s.mode else { return Go::Wait };
+        let rest = &self.w.as_bytes()[self.pos..];
+        let mut n = 0;
+        let over = loop {
+            let scanned = scan.scan(&rest[n..], JsonScan::DEEPEST);
+            n += scanned.len;
+            match scanned.stop {
+                Stop::More => break false,
+                Stop::End | Stop::Bad => break true,
+                Stop::Control => n += 1,
+            }
+        };
+        let to = self.pos + n;
+        if over {
+            self.s.mode = Mode::Text;
+        }
+        self.give(to);
+        if over { Go::Again } else { Go::Wait }
+    }
+}

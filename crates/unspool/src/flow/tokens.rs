@@ -1,0 +1,135 @@
+//! Tokens: where they stand in the text, which of them a thought took, and when the gate opened.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Token {
+    start: u64,
+    end: u64,
+    counted: bool,
+}
+
+/// Accounts for the tokens whose bytes are not all decided yet.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Tokens {
+    /// Whether any delta carried ids.
+    pub(crate) known: bool,
+    /// Index of the first token in the queue.
+    first: u64,
+    queue: VecDeque<Token>,
+    /// Tokens with a byte of a thought.
+    pub(crate) reasoning: u64,
+    /// Single-entry markers in the undecided bytes: offset and id.
+    marks: VecDeque<(u64, u32)>,
+    /// Where the gate opened: byte offset; the token is looked up at once.
+    pub(crate) gate: Gate,
+    /// Bytes of text that came with ids or without.
+    pub(crate) end: u64,
+}
+
+/// Whether reasoning is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Gate {
+    /// Not yet.
+    #[default]
+    Closed,
+    /// Before the output.
+    FromStart,
+    /// After this token; `None` if tokens are not known.
+    Open(Option<u64>),
+}
+
+impl Tokens {
+    /// No token yet.
+    pub(crate) fn new(gate: Gate) -> Self {
+        Self { gate, ..Self::default() }
+    }
+
+    /// A token's bytes come next. An empty one stands for a piece of the next character.
+    #[inline]
+    pub(crate) fn push(&mut self, len: usize) {
+        let start = self.end;
+        self.end += len as u64;
+        self.queue.push_back(Token { start, end: self.end.max(start + 1), counted: false });
+    }
+
+    /// A token that shows nowhere.
+    pub(crate) fn push_hidden(&mut self) {
+        self.queue.push_back(Token { start: self.end, end: self.end, counted: true });
+    }
+
+    /// Text without ids comes next.
+    #[inline]
+    pub(crate) fn push_text(&mut self, len: usize) {
+        self.end += len as u64;
+    }
+
+    /// The token that begins at `offset` has this id.
+    pub(crate) fn mark(&mut self, offset: u64, id: u32) {
+        self.marks.push_back((offset, id));
+    }
+
+    /// Whether this token begins there; `None` if ids are not known.
+    #[inline]
+    pub(crate) fn begins(&self, offset: u64, id: u32) -> Option<bool> {
+        self.known.then(|| self.marks.contains(&(offset, id)))
+    }
+
+    /// A thought took these bytes.
+    #[inline]
+    pub(crate) fn reason(&mut self, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        for token in &mut self.queue {
+            if token.start >= to {
+                break;
+            }
+            if token.end > from && !token.counted {
+                token.counted = true;
+                self.reasoning += 1;
+            }
+        }
+    }
+
+    /// The gate opens with the byte before `offset`, if it was closed.
+    pub(crate) fn open_gate(&mut self, offset: u64) {
+        if self.gate == Gate::Closed {
+            let token = self.queue.iter().position(|t| t.start < offset && offset <= t.end);
+            self.gate =
+                Gate::Open(self.known.then(|| self.first + token.unwrap_or(self.queue.len().saturating_sub(1)) as u64));
+        }
+    }
+
+    /// Everything before `offset` is decided.
+    #[inline]
+    pub(crate) fn settle(&mut self, offset: u64) {
+        while self.queue.front().is_some_and(|t| t.end <= offset) {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+        while self.marks.front().is_some_and(|(at, _)| *at < offset) {
+            self.marks.pop_front();
+        }
+    }
+}
+
+impl Tokens {
+    /// The text is longer (or shorter) by this than the bytes were.
+    pub(crate) fn shift(&mut self, grown: i64) {
+        self.end = self.end.saturating_add_signed(grown);
+        if let Some(last) = self.queue.back_mut() {
+            last.end = self.end.max(last.start + 1);
+        }
+    }
+
+    /// The last token takes these bytes too.
+    pub(crate) fn widen(&mut self, len: usize) {
+        self.end += len as u64;
+        if let Some(last) = self.queue.back_mut() {
+            last.end = last.end.max(self.end);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Reading a format file: TOML, variables, variants, and where in the file a key stands.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::file::FormatFile;
+
+/// What a variant's conditions are asked about.
+#[derive(Debug, Clone, Default)]
+pub struct Facts<'a> {
+    /// The registry name that was asked for.
+    pub name: &'a str,
+    /// Texts that are single vocabulary entries; `None`: the vocabulary is not known.
+    pub vocabulary: Option<&'a HashMap<String, u32>>,
+    /// The checkpoint's chat template.
+    pub template: Option<&'a str>,
+    /// The checkpoint's `tokenizer_config.json`.
+    pub config: Option<&'a serde_json::Value>,
+    /// The request's `chat_template_kwargs`, top-level `reasoning_effort` included.
+    pub kwargs: Option<&'a serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A fault of a format file: which file, line and key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileError {
+    /// The file, as the user named it.
+    pub path: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Dotted key.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for FileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: ", self.path, self.line)?;
+        if !self.key.is_empty() {
+            write!(f, "`{}`: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// A format file as it was read; [`Source::resolve`] makes the words of one name of it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file, as the user named it.
+    pub path: String,
+    base: Table,
+    variants: Vec<Variant>,
+    vars: Table,
+    lines: HashMap<String, usize>,
+    /// Names of the reasoning half.
+    pub reasoning: Vec<String>,
+    /// Names of the tools half.
+    pub tools: Vec<String>,
+    /// Name of the file whose values this one starts from.
+    pub extends: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Variant {
+    names: Option<Vec<String>>,
+    when: When,
+    table: Table,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct When {
+    kwarg: Table,
+    vocab_has: super::file::List,
+    vocab_lacks: super::file::List,
+    template_has: super::file::List,
+    template_lacks: super::file::List,
+    config: Table,
+}
+
+impl Source {
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// TOML that cannot be read, unknown keys, values of the wrong kind; for each variant too.
+    pub fn read(path: &str, text: &str) -> Result<Self, FileError> {
+        let lines = line_table(text);
+        let fault = |key: &str, message: String| FileError {
+            path: path.to_owned(),
+            line: line_of(&lines, key),
+            key: key.to_owned(),
+            message,
+        };
+        let mut base: Table = toml::from_str(text).map_err(|e| FileError {
+            path: path.to_owned(),
+            line: e.span().map_or(1, |s| 1 + text[..s.start.min(text.len())].matches('\n').count()),
+            key: String::new(),
+            message: e.message().to_owned(),
+        })?;
+        let vars = match base.remove("vars") {
+            None => Table::new(),
+            Some(Value::Table(t)) => t,
+            Some(_) => return Err(fault("vars", "must be a table".into())),
+        };
+        let extends = match base.remove("extends") {
+            None => None,
+            Some(Value::String(s)) => Some(s),
+            Some(_) => return Err(fault("extends", "must be the name of a format".into())),
+        };
+        let mut variants = Vec::new();
+        if let Some(list) = base.remove("variant") {
+            let list = list.as_array().cloned().ok_or_else(|| fault("variant", "write `[[variant]]`".into()))?;
+            for (i, item) in list.into_iter().enumerate() {
+                let key = format!("variant.{i}");
+                variants.push(Variant::read(item).map_err(|m| fault(&key, m))?);
+            }
+        }
+        let names = |half: &str| -> Vec<String> {
+            match base.get("names").and_then(|n| n.get(half)) {
+                Some(Value::String(s)) => vec![s.clone()],
+                Some(Value::Array(a)) => a.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect(),
+                _ => Vec::new(),
+            }
+        };
+        let (reasoning, tools) = (names("reasoning"), names("tools"));
+        if reasoning.is_empty() && tools.is_empty() {
+            return Err(fault("names", "no name: `names.reasoning` and `names.tools` are both missing".into()));
+        }
+        let source = Self { path: path.to_owned(), base, variants, vars, lines, reasoning, tools, extends };
+        source.check_all()?;
+        Ok(source)
+    }
+
+    /// Every variant by itself must give words that can be read.
+    fn check_all(&self) -> Result<(), FileError> {
+        if self.extends.is_some() {
+            return Ok(());
+        }
+        self.words(self.base.clone(), &HashMap::new(), None)?;
+        for (i, variant) in self.variants.iter().enumerate() {
+            let mut table = self.base.clone();
+            merge(&mut table, &variant.table);
+            self.words(table, &HashMap::new(), Some(i))?;
+        }
+        Ok(())
+    }
+
+    /// Starts from another file's values; its own win.
+    pub fn extend_from(&mut self, other: &Self) {
+        let mut base = other.base.clone();
+        base.remove("names");
+        merge(&mut base, &self.base);
+        self.base = base;
+        let mut variants: Vec<Variant> = other.variants.iter().filter(|v| v.names.is_none()).cloned().collect();
+        variants.append(&mut self.variants);
+        self.variants = variants;
+        let mut vars = other.vars.clone();
+        merge(&mut vars, &self.vars);
+        self.vars = vars;
+        self.extends = None;
+    }
+
+    /// Which variants hold, as a bit set; equal sets give equal words.
+    #[must_use]
+    pub fn active(&self, facts: &Facts<'_>) -> u64 {
+        self.variants.iter().take(64).enumerate().filter(|(_, v)| v.holds(facts)).fold(0, |bits, (i, _)| bits | 1 << i)
+    }
+
+    /// The words under these facts.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn resolve(&self, facts: &Facts<'_>) -> Result<FormatFile, FileError> {
+        let active = self.active(facts);
+        let mut table = self.base.clone();
+        for (i, variant) in self.variants.iter().take(64).enumerate() {
+            if active & (1 << i) != 0 {
+                merge(&mut table, &variant.table);
+            }
+        }
+        self.words(table, &self.variables(facts), None)
+    }
+
+    /// Line of a key, for errors found later.
+    #[must_use]
+    pub fn error(&self, key: &str, message: String) -> FileError {
+        FileError { path: self.path.clone(), line: line_of(&self.lines, key), key: key.to_owned(), message }
+    }
+
+    fn words(
+        &self,
+        mut table: Table,
+        variables: &HashMap<String, String>,
+        variant: Option<usize>,
+    ) -> Result<FormatFile, FileError> {
+        for (name, _) in &self.vars {
+            let value = variables.get(name).map_or("", String::as_str);
+            let pattern = format!("{{{name}}}");
+            substitute(&mut table, &pattern, value);
+        }
+        serde_path_to_error::deserialize(Value::Table(table)).map_err(|e| {
+            let key = e.path().to_string();
+            let inside = variant.map(|i| format!("variant.{i}.{key}"));
+            let line_key = inside.filter(|k| self.lines.contains_key(k.as_str())).unwrap_or_else(|| key.clone());
+            let message = e.into_inner().to_string();
+            FileError {
+                path: self.path.clone(),
+                line: line_of(&self.lines, &line_key),
+                key,
+                message: message.trim().to_owned(),
+            }
+        })
+    }
+
+    fn variables(&self, facts: &Facts<'_>) -> HashMap<String, String> {
+        let mut out = HashMap::new();
+        for (name, value) in &self.vars {
+            let text = match value {
+                Value::String(s) => s.clone(),
+                Value::Table(t) => from_checkpoint(name, t, facts).unwrap_or_default(),
+                _ => String::new(),
+            };
+            out.insert(name.clone(), text);
+        }
+        out
+    }
+}
+
+/// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.
+fn from_checkpoint(name: &str, table: &Table, facts: &Facts<'_>) -> Option<String> {
+    if let Some(key) = table.get("config").and_then(Value::as_str)
+        && let Some(text) = facts.config.and_then(|c| c.get(key)).and_then(serde_json::Value::as_str)
+    {
+        return Some(text.to_owned());
+    }
+    let patterns = table.get("vocab").and_then(Value::as_array)?;
+    let vocabulary = facts.vocabulary?;
+    let slot = format!("{{{name}}}");
+    for pattern in patterns.iter().filter_map(Value::as_str) {
+        let Some((before, after)) = pattern.split_once(&slot) else { continue };
+        let mut fits: Vec<&str> = vocabulary
+            .keys()
+            .filter_map(|entry| entry.strip_prefix(before)?.strip_suffix(after))
+            .filter(|part| part.is_empty() || part.starts_with(':'))
+            .collect();
+        fits.sort_unstable();
+        if let Some(part) = fits.last() {
+            return Some((*part).to_owned());
+        }
+    }
+    None
+}
+
+impl Variant {
+    fn read(item: Value) -> Result<Self, String> {
+        let Value::Table(mut table) = item else { return Err("must be a table".into()) };
+        let names = match table.remove("names") {
+            None => None,
+            Some(Value::Array(a)) => Some(a.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()),
+            Some(Value::String(s)) => Some(vec![s]),
+            Some(_) => return Err("`names` must be a list of names".into()),
+        };
+        let when = match table.remove("when") {
+            None => When::default(),
+            Some(v) => When::deserialize(v).map_err(|e| format!("`when`: {}", e.to_string().trim()))?,
+        };
+        Ok(Self { names, when, table })
+    }
+
+    fn holds(&self, facts: &Facts<'_>) -> bool {
+        let when = &self.when;
+        let named = self.names.as_ref().is_none_or(|names| names.iter().any(|n| n == facts.name));
+        let kwargs =
+            when.kwarg.iter().all(|(k, v)| facts.kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
+        let config =
+            when.config.iter().all(|(k, v)| facts.config.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
+        let vocab_known = when.vocab_has.is_empty() && when.vocab_lacks.is_empty() || facts.vocabulary.is_some();
+        let in_vocab = |s: &String| facts.vocabulary.is_some_and(|v| v.contains_key(s));
+        let vocab = when.vocab_has.iter().all(in_vocab) && !when.vocab_lacks.iter().any(in_vocab);
+        let template_known = when.template_has.is_empty() && when.template_lacks.is_empty() || facts.template.is_some();
+        let in_template = |s: &String| facts.template.is_some_and(|t| t.contains(s.as_str()));
+        let template = when.template_has.iter().all(in_template) && !when.template_lacks.iter().any(in_template);
+        named && kwargs && config && vocab_known && vocab && template_known && template
+    }
+}
+
+fn same(want: &Value, got: &serde_json::Value) -> bool {
+    match (want, got) {
+        (Value::String(a), serde_json::Value::String(b)) => a == b,
+        (Value::Boolean(a), serde_json::Value::Bool(b)) => a == b,
+        (Value::Integer(a), serde_json::Value::Number(b)) => b.as_i64() == Some(*a),
+        _ => false,
+    }
+}
+
+/// Lays `over` over `table`, table by table; anything else replaces.
+fn merge(table: &mut Table, over: &Table) {
+    for (key, value) in over {
+        match (table.get_mut(key), value) {
+            (Some(Value::Table(a)), Value::Table(b)) => merge(a, b),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn substitute(table: &mut Table, pattern: &str, text: &str) {
+    for (_, value) in table.iter_mut() {
+        substitute_value(value, pattern, text);
+    }
+}
+
+fn substitute_value(value: &mut Value, pattern: &str, text: &str) {
+    match value {
+        Value::String(s) if s.contains(pattern) => *s = s.replace(pattern, text),
+        Value::Array(a) => a.iter_mut().for_each(|v| substitute_value(v, pattern, text)),
+        Value::Table(t) => substitute(t, pattern, text),
+        _ => {}
+    }
+}
+
+/// Where each key stands: dotted path to line.
+fn line_table(text: &str) -> HashMap<String, usize> {
+    let mut lines = HashMap::new();
+    if let Ok(table) = toml::de::DeTable::parse(text) {
+        walk(table.get_ref(), "", text, &mut lines);
+    }
+    lines
+}
+
+fn walk(table: &toml::de::DeTable<'_>, prefix: &str, text: &str, lines: &mut HashMap<String, usize>) {
+    let line = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
+    for (key, value) in table {
+        let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
+        lines.insert(path.clone(), line(key.span().start));
+        match value.get_ref() {
+            toml::de::DeValue::Table(t) => walk(t, &path, text, lines),
+            toml::de::DeValue::Array(a) => {
+                for (i, item) in a.iter().enumerate() {
+                    let path = format!("{path}.{i}");
+                    lines.insert(path.clone(), line(item.span().start));
+                    if let toml::de::DeValue::Table(t) = item.get_ref() {
+                        walk(t, &path, text, lines);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The line of a key, or of the nearest table around it.
+fn line_of(lines: &HashMap<String, usize>, key: &str) -> usize {
+    let mut key = key.replace('[', ".").replace(']', "");
+    loop {
+        if let Some(line) = lines.get(&key) {
+            return *line;
+        }
+        match key.rfind('.') {
+            Some(i) => key.truncate(i),
+            None => return 1,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! A composed pair: makes parsers for requests.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+
+use crate::flow::Wishes;
+use crate::flow::tokens::Gate;
+use crate::format::file::{FormatFile, Off, Switches};
+use crate::format::source::{Facts, Source};
+use crate::parser::Parser;
+use crate::plan::Plan;
+use crate::prompt;
+use crate::registry::Registry;
+use crate::request::{Prompt, Request, RequestError, ToolChoice};
+use crate::response_template::{Halves, Machine, Phase};
+use crate::setup::{Half, Setup, SetupError, SetupErrorKind, Vocabulary};
+
+/// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    setup: Setup,
+    vocabulary: Arc<Vocabulary>,
+    reasoning: Option<(Arc<Source>, String)>,
+    tools: Option<(Arc<Source>, String)>,
+    /// Whether calls are wanted at all: a bound format brings its tools half along.
+    gives_calls: bool,
+    /// Whether a reasoning parser was asked for.
+    reasons: bool,
+    plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+}
+
+/// Which variants hold, and whether thinking markers are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    reasoning: u64,
+    tools: u64,
+    plain: bool,
+}
+
+impl Pair {
+    pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
+        let (reasoning_name, tools_name) = names(setup);
+        let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
+        let mut tools = find(registry, Half::Tools, tools_name)?;
+        let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
+        bind(&mut reasoning, &mut tools)?;
+        let inner = Inner {
+            setup: setup.clone(),
+            vocabulary: Arc::new(setup.vocabulary.clone()),
+            reasoning,
+            tools,
+            gives_calls,
+            reasons,
+            plans: Mutex::new(Vec::new()),
+        };
+        let pair = Self { inner: Arc::new(inner) };
+        pair.plan(&Map::new(), false).map_err(|message| SetupError {
+            kind: SetupErrorKind::BadFormat,
+            message,
+            hint: None,
+        })?;
+        Ok(pair)
+    }
+
+    /// A parser for one reply.
+    ///
+    /// # Errors
+    /// The request asks for what the format cannot do (an unknown `reasoning_effort`, say).
+    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, RequestError> {
+        let kwargs = kwargs(request);
+        let base = self.plan(&kwargs, false).map_err(|m| RequestError::new(&m))?;
+        let off = match &base.reasoning {
+            Some(format) => !thinks(&format.switches, &kwargs)?,
+            None => false,
+        };
+        let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
+        let plan = if plain { self.plan(&kwargs, true).map_err(|m| RequestError::new(&m))? } else { base };
+        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt, off);
+        let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
+        if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
+            state.undecided = Some(String::new());
+        }
+        let wishes = self.wishes(request);
+        if let Some(spec) = &plan.checkpoint {
+            refuse_guarantees(request, &wishes)?;
+            let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
+            let mut machine = Machine::new(Arc::clone(spec), halves);
+            if let Some(text) = prompt::text_of(prompt) {
+                machine.prompt(&text, &plan.limits);
+            }
+            let gate = if machine.phase() == Phase::Answering { Gate::FromStart } else { Gate::Closed };
+            return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
+        }
+        Ok(Parser::new(plan, wishes, (state, gate), None))
+    }
+
+    fn wishes(&self, request: &Request) -> Wishes {
+        let mute = !self.inner.gives_calls || request.tool_choice == ToolChoice::None || request.tools.is_empty();
+        Wishes {
+            tools: Arc::clone(&request.tools),
+            mute,
+            choice: request.tool_choice.clone(),
+            only_first: request.parallel_tool_calls == Some(false),
+            hide_reasoning: request.include_reasoning == Some(false),
+            incomplete: self.inner.setup.incomplete_calls,
+            calls_before: request.calls_before,
+            seed: request.id_seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
+        }
+    }
+
+    /// The compiled tables under these switches, made once.
+    fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, String> {
+        let inner = &*self.inner;
+        let active = |half: &Option<(Arc<Source>, String)>| {
+            half.as_ref().map_or(0, |(source, name)| source.active(&inner.facts(name, kwargs)))
+        };
+        let key = Key { reasoning: active(&inner.reasoning), tools: active(&inner.tools), plain };
+        let mut plans = inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, plan)) = plans.iter().find(|(k, _)| *k == key) {
+            return Ok(Arc::clone(plan));
+        }
+        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, String> {
+            let Some((source, name)) = half else { return Ok(None) };
+            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(|e| e.to_string())
+        };
+        let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
+        let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
+            .map_err(|(key, message)| inner.located(&key, message))?;
+        let plan = Arc::new(plan);
+        plans.push((key, Arc::clone(&plan)));
+        Ok(plan)
+    }
+
+    /// The words of both halves without any request switch.
+    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, String> {
+        self.plan(&kwargs(request), false)
+    }
+
+    /// Whether calls are wanted at all.
+    pub(crate) fn gives_calls(&self) -> bool {
+        self.inner.gives_calls
+    }
+}
+
+impl Inner {
+    fn facts<'a>(&'a self, name: &'a str, kwargs: &'a Map<String, Value>) -> Facts<'a> {
+        let special = &self.vocabulary.special;
+        Facts {
+            name,
+            vocabulary: (!special.is_empty()).then_some(special),
+            template: self.setup.tokenizer_config.get("chat_template").and_then(Value::as_str),
+            config: Some(&self.setup.tokenizer_config),
+            kwargs: Some(kwargs),
+        }
+    }
+
+    fn located(&self, key: &str, message: String) -> String {
+        let tools = key.starts_with("tools") || self.reasoning.is_none();
+        let half = if tools { &self.tools } else { &self.reasoning };
+        match half {
+            Some((source, _)) => source.error(key, message).to_string(),
+            None => message,
+        }
+    }
+}
+
+/// The names to use: a checkpoint of type `gpt_oss` is always read as harmony.
+fn names(setup: &Setup) -> (Option<&str>, Option<&str>) {
+    if setup.model_type.as_deref() == Some("gpt_oss") {
+        return (Some("openai_gptoss"), setup.tool_parser.as_ref().map(|_| "openai"));
+    }
+    (setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref())
+}
+
+type Found = Option<(Arc<Source>, String)>;
+
+fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, SetupError> {
+    match name.filter(|n| !n.is_empty()) {
+        None => Ok(None),
+        Some(name) => Ok(Some((registry.find(half, name)?, name.to_owned()))),
+    }
+}
+
+/// A bound format brings its other half; it does not work with another format's.
+fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
+    let bound = |half: &Found| match half {
+        Some((source, name)) => source.resolve(&Facts { name, ..Facts::default() }).is_ok_and(|f| f.bound),
+        None => false,
+    };
+    let (r, t) = (bound(reasoning), bound(tools));
+    match (&reasoning, &tools) {
+        (Some((source, name)), None) if r => {
+            let at = source.reasoning.iter().position(|n| n == name).unwrap_or(0);
+            let twin =
+                source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
+            *tools = twin.map(|n| (Arc::clone(source), n.clone()));
+        }
+        (None, Some((source, name))) if t => {
+            let at = source.tools.iter().position(|n| n == name).unwrap_or(0);
+            let twin = source
+                .reasoning
+                .iter()
+                .find(|n| *n == name)
+                .or_else(|| source.reasoning.get(at))
+                .or(source.reasoning.first());
+            *reasoning = twin.map(|n| (Arc::clone(source), n.clone()));
+        }
+        (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
+            return Err(SetupError {
+                kind: SetupErrorKind::BadPair,
+                message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
+                hint: Some(if r {
+                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.tools.join(", "))
+                } else {
+                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.reasoning.join(", "))
+                }),
+            });
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
+pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
+    let mut kwargs = request.chat_template_kwargs.clone();
+    if let Some(effort) = &request.reasoning_effort {
+        kwargs.insert("reasoning_effort".into(), Value::String(effort.clone()));
+        kwargs.entry("enable_thinking").or_insert(Value::Bool(effort != "none"));
+    }
+    kwargs
+}
+
+/// Whether thinking is on for a request.
+pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
+    let effort = kwargs.get("reasoning_effort");
+    if let Some(effort) = effort
+        && !switches.effort.is_empty()
+        && !effort.as_str().is_some_and(|e| switches.effort.iter().any(|allowed| allowed == e))
+    {
+        let allowed = switches.effort.join("`, `");
+        return Err(RequestError::new(&format!("unsupported `reasoning_effort`: {effort}"))
+            .hint(&format!("this model's values are `{allowed}`")));
+    }
+    if let Some(effort) = effort.and_then(Value::as_str)
+        && !switches.effort_off.is_empty()
+    {
+        if switches.effort_off.iter().any(|off| off == effort) {
+            return Ok(false);
+        }
+        if switches.keys.is_empty() {
+            return Ok(true);
+        }
+    }
+    let mut present = switches.keys.iter().filter_map(|key| kwargs.get(key)).peekable();
+    Ok(if present.peek().is_some() { present.any(truthy) } else { switches.default })
+}
+
+/// A checkpoint's template cannot say what a grammar would have to guarantee.
+fn refuse_guarantees(request: &Request, wishes: &Wishes) -> Result<(), RequestError> {
+    let asked = match &request.tool_choice {
+        _ if wishes.mute => None,
+        ToolChoice::Required => Some("`tool_choice: \"required\"`"),
+        ToolChoice::Named(_) => Some("a named `tool_choice`"),
+        _ if request.tools.any_strict() => Some("a strict tool"),
+        _ if request.parallel_tool_calls == Some(false) => Some("`parallel_tool_calls: false`"),
+        _ => None,
+    };
+    match asked {
+        Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+            .hint("leave it out, or serve this model with a parser of its own format")),
+        None => Ok(()),
+    }
+}
+
+/// Truth as a chat template sees it.
+fn truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(b) => *b,
+        Value::Number(n) => n.as_f64() != Some(0.0),
+        Value::String(s) => !s.is_empty(),
+        Value::Array(a) => !a.is_empty(),
+        Value::Object(o) => !o.is_empty(),
+    }
+}

@@ -1,0 +1,111 @@
+//! A compiled pair under one set of request switches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::align::{Special, Specials};
+use crate::flow::tables::{Source, Tables};
+use crate::format::file::FormatFile;
+use crate::limits::Limits;
+use crate::response_template::{Halves, TemplateSpec};
+use crate::setup::{Setup, Vocabulary};
+
+/// What every parser of one pair and one set of switches shares.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) tables: Tables,
+    pub(crate) limits: Limits,
+    pub(crate) special: Specials,
+    pub(crate) reasoning: Option<FormatFile>,
+    pub(crate) tools: Option<FormatFile>,
+    /// The checkpoint's own template, in a format that reads with it.
+    pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        setup: &Setup,
+        vocabulary: Arc<Vocabulary>,
+        reasoning: Option<FormatFile>,
+        tools: Option<FormatFile>,
+        plain: bool,
+    ) -> Result<Self, (String, String)> {
+        let checkpoint = checkpoint_template(setup, reasoning.as_ref().or(tools.as_ref()))?;
+        let used = used_texts(reasoning.as_ref(), tools.as_ref());
+        // A hidden token that a template writes is a marker; any other never shows.
+        let hidden: Vec<String> =
+            vocabulary.hidden.iter().filter(|text| !used.iter().any(|u| u.contains(text.as_str()))).cloned().collect();
+        let source = Source {
+            reasoning: reasoning.as_ref(),
+            tools: tools.as_ref(),
+            special: &vocabulary.special,
+            hidden: &hidden,
+            plain,
+        };
+        let tables = Tables::new(&source)?;
+        let special: HashMap<u32, Special> = vocabulary
+            .special
+            .iter()
+            .map(|(text, id)| {
+                let hidden = hidden.contains(text);
+                let used = used.iter().any(|u| u.contains(text.as_str()));
+                (*id, Special { text: text.clone(), hidden, used })
+            })
+            .collect();
+        let special = Specials::new(special);
+        Ok(Self { tables, limits: setup.limits.clone(), special, reasoning, tools, checkpoint, vocabulary })
+    }
+
+    /// Bytes of a token.
+    pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
+        self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)
+    }
+}
+
+/// The template that the checkpoint brings, if the format reads with it.
+fn checkpoint_template(
+    setup: &Setup,
+    format: Option<&FormatFile>,
+) -> Result<Option<Arc<TemplateSpec>>, (String, String)> {
+    let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
+    let fault = |message: String| ("checkpoint".to_owned(), message);
+    let template = setup
+        .tokenizer_config
+        .get(key)
+        .filter(|t| !t.is_null())
+        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration")))?;
+    let spec = TemplateSpec::parse(template).map_err(fault)?;
+    let halves = Halves { reasoning: setup.reasoning_parser.is_some(), tools: setup.tool_parser.is_some() };
+    spec.serves(halves).map_err(fault)?;
+    Ok(Some(Arc::new(spec)))
+}
+
+/// All texts in which a format may use a special token.
+fn used_texts(reasoning: Option<&FormatFile>, tools: Option<&FormatFile>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for format in reasoning.into_iter().chain(tools) {
+        for list in [
+            &format.reasoning.thought,
+            &format.reasoning.ends,
+            &format.content.frame,
+            &format.content.drop,
+            &format.tools.block,
+            &format.tools.call,
+            &format.tools.param,
+            &format.tools.between,
+            &format.tools.literals.string,
+        ] {
+            out.extend(list.iter().cloned());
+        }
+        out.extend(format.content.header.iter().cloned());
+        out.push(format.tools.elements.open.clone());
+        out.push(format.tools.elements.close.clone());
+        if let Some(channels) = &format.channels {
+            out.extend([channels.start.clone(), channels.body.clone()]);
+            out.extend(channels.channel.iter().chain(&channels.r#type).cloned());
+            out.extend(channels.end.iter().cloned());
+        }
+    }
+    out
+}

@@ -1,0 +1,193 @@
+//! All formats by name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::format::source::Source;
+use crate::pair::Pair;
+use crate::setup::{Half, Setup, SetupError, SetupErrorKind};
+
+/// The built-in format files: name and text.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
+
+/// A format file that is read when it is first asked for.
+#[derive(Debug)]
+struct Lazy {
+    path: String,
+    text: &'static str,
+    source: OnceLock<Result<Arc<Source>, SetupError>>,
+}
+
+impl Lazy {
+    fn source(&self) -> Result<Arc<Source>, SetupError> {
+        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(SetupError::from)).clone()
+    }
+}
+
+/// All formats by name: the built-in ones and a user's own.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    own: BTreeMap<(u8, String), Arc<Source>>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+fn builtin_files() -> &'static [Lazy] {
+    static FILES_READ: OnceLock<Vec<Lazy>> = OnceLock::new();
+    FILES_READ.get_or_init(|| {
+        FILES
+            .iter()
+            .map(|(name, text)| Lazy { path: format!("formats/{name}"), text, source: OnceLock::new() })
+            .collect()
+    })
+}
+
+/// Which built-in file has which name; read off the `names` lines alone, so that asking for one name reads one file.
+fn builtin_names() -> &'static BTreeMap<(u8, String), usize> {
+    static NAMES: OnceLock<BTreeMap<(u8, String), usize>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut out = BTreeMap::new();
+        for (i, file) in builtin_files().iter().enumerate() {
+            let Ok(source) = file.source() else { continue };
+            for name in &source.reasoning {
+                out.insert((Half::Reasoning as u8, name.clone()), i);
+            }
+            for name in &source.tools {
+                out.insert((Half::Tools as u8, name.clone()), i);
+            }
+        }
+        out
+    })
+}
+
+impl Registry {
+    /// The built-in formats.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self { own: BTreeMap::new() }
+    }
+
+    /// Adds a user's format file; `path` is for messages. Gives back the names it brings.
+    ///
+    /// # Errors
+    /// The file is broken, or brings a name that exists already.
+    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+        let mut source = Source::read(path, text)?;
+        if let Some(base) = source.extends.clone() {
+            let other = self
+                .find(Half::Tools, &base)
+                .or_else(|_| self.find(Half::Reasoning, &base))
+                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`"))))?;
+            source.extend_from(&other);
+        }
+        let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
+        let names: Vec<(Half, String)> =
+            reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
+        for (half, name) in &names {
+            if self.find(*half, name).is_ok() {
+                let mut error = SetupError::from(source.error(
+                    if *half == Half::Reasoning { "names.reasoning" } else { "names.tools" },
+                    format!("the name `{name}` exists already"),
+                ));
+                error.hint = Some("give your format a name of its own".into());
+                return Err(error);
+            }
+        }
+        let source = Arc::new(source);
+        for (half, name) in &names {
+            self.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+            let setup = match half {
+                Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
+                Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
+            };
+            if let Err(error) = self.pair(&setup) {
+                self.own.retain(|_, s| !Arc::ptr_eq(s, &source));
+                return Err(error);
+            }
+        }
+        Ok(names)
+    }
+
+    /// All names of a half, sorted.
+    #[must_use]
+    pub fn names(&self, half: Half) -> Vec<String> {
+        let mut names: Vec<String> = builtin_names()
+            .keys()
+            .chain(self.own.keys())
+            .filter(|(h, _)| *h == half as u8)
+            .map(|(_, name)| name.clone())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The file that has a name.
+    pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, SetupError> {
+        let key = (half as u8, name.to_owned());
+        if let Some(source) = self.own.get(&key) {
+            return Ok(Arc::clone(source));
+        }
+        match builtin_names().get(&key) {
+            Some(i) => builtin_files()[*i].source(),
+            None => Err(self.unknown(half, name)),
+        }
+    }
+
+    fn unknown(&self, half: Half, name: &str) -> SetupError {
+        let names = self.names(half);
+        let near = near(name, &names);
+        let hint = match near[..] {
+            [] => "`unspool formats` lists all names".to_owned(),
+            _ => format!("did you mean {}? `unspool formats` lists all names", near.join(" or ")),
+        };
+        SetupError {
+            kind: SetupErrorKind::UnknownName,
+            message: format!("no parser for {} is named `{name}`", half.flag()),
+            hint: Some(successor(name).map_or(hint, str::to_owned)),
+        }
+    }
+
+    /// Composes a pair and compiles it.
+    ///
+    /// # Errors
+    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
+    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
+        Pair::new(self, setup)
+    }
+}
+
+/// Names that vLLM has removed, and what took their place.
+fn successor(name: &str) -> Option<&'static str> {
+    match name {
+        "minimax" => Some("`minimax` was removed; use `minimax_m2`"),
+        _ => None,
+    }
+}
+
+/// Up to three names with few letters changed.
+fn near(name: &str, names: &[String]) -> Vec<String> {
+    let mut scored: Vec<(usize, &String)> = names.iter().map(|n| (distance(name, n), n)).collect();
+    scored.sort();
+    let most = 2.max(name.len() / 3);
+    scored.into_iter().take_while(|(d, _)| *d <= most).take(3).map(|(_, n)| format!("`{n}`")).collect()
+}
+
+/// Letters to insert, delete or change (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

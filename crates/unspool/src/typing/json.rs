@@ -1,0 +1,167 @@
+//! Checks whether a whole text is JSON, and which kind. Raw control characters inside strings are let pass: they are
+//! escaped on the way out.
+
+use std::borrow::Cow;
+
+use crate::json::write::control;
+use crate::schema::Kinds;
+
+/// The kind of JSON value that `text` is, from its first to its last byte; `None` if it is none, or nested too deep.
+pub(super) fn kind(text: &str, depth: usize) -> Option<Kinds> {
+    let mut check = Check { bytes: text.as_bytes(), at: 0 };
+    let kind = check.values(depth)?;
+    (check.at == text.len()).then_some(kind)
+}
+
+/// JSON text with the raw control characters inside its strings escaped.
+pub(super) fn escape_controls(json: &str) -> Cow<'_, str> {
+    if !json.bytes().any(|b| b < 0x20) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    let (mut from, mut in_string, mut escaped) = (0, false, false);
+    for (i, byte) in json.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            0..0x20 if in_string => {
+                out.push_str(&json[from..i]);
+                control(byte, &mut |piece: &str| out.push_str(piece));
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push_str(&json[from..]);
+    Cow::Owned(out)
+}
+
+struct Check<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Check<'_> {
+    /// Reads one value with all that is in it. `open` has an entry for each open container: whether it is an object.
+    fn values(&mut self, depth: usize) -> Option<Kinds> {
+        let mut open: Vec<bool> = Vec::new();
+        let mut top = None;
+        loop {
+            let kind = self.value_start()?;
+            top = top.or(Some(kind));
+            if kind == Kinds::OBJECT || kind == Kinds::ARRAY {
+                if open.len() >= depth {
+                    return None;
+                }
+                let is_object = kind == Kinds::OBJECT;
+                self.blanks();
+                if !self.take(if is_object { b'}' } else { b']' }) {
+                    open.push(is_object);
+                    if is_object {
+                        self.key()?;
+                    }
+                    continue;
+                }
+            }
+            loop {
+                let Some(&is_object) = open.last() else { return top };
+                self.blanks();
+                if self.take(b',') {
+                    if is_object {
+                        self.blanks();
+                        self.key()?;
+                    }
+                    break;
+                }
+                self.take(if is_object { b'}' } else { b']' }).then_some(())?;
+                open.pop();
+            }
+        }
+    }
+
+    fn value_start(&mut self) -> Option<Kinds> {
+        self.blanks();
+        match *self.bytes.get(self.at)? {
+            b'{' => self.step(Kinds::OBJECT),
+            b'[' => self.step(Kinds::ARRAY),
+            b'"' => self.string(),
+            b't' => self.word("true", Kinds::BOOLEAN),
+            b'f' => self.word("false", Kinds::BOOLEAN),
+            b'n' => self.word("null", Kinds::NULL),
+            _ => self.number(),
+        }
+    }
+
+    fn step(&mut self, kind: Kinds) -> Option<Kinds> {
+        self.at += 1;
+        Some(kind)
+    }
+
+    fn key(&mut self) -> Option<()> {
+        self.string()?;
+        self.blanks();
+        self.take(b':').then_some(())
+    }
+
+    fn blanks(&mut self) {
+        self.at += crate::scan::blanks(&self.bytes[self.at..]);
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is_there = self.bytes.get(self.at) == Some(&byte);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn word(&mut self, word: &str, kind: Kinds) -> Option<Kinds> {
+        self.bytes[self.at..].starts_with(word.as_bytes()).then(|| {
+            self.at += word.len();
+            kind
+        })
+    }
+
+    fn string(&mut self) -> Option<Kinds> {
+        self.take(b'"').then_some(())?;
+        loop {
+            self.at += memchr::memchr2(b'"', b'\\', &self.bytes[self.at..])?;
+            if self.take(b'"') {
+                return Some(Kinds::STRING);
+            }
+            self.at += 1;
+            match *self.bytes.get(self.at)? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+                b'u' => {
+                    let digits = self.bytes.get(self.at + 1..self.at + 5)?;
+                    digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
+                    self.at += 5;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let n = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        self.at += n;
+        (n > 0).then_some(())
+    }
+
+    fn number(&mut self) -> Option<Kinds> {
+        self.take(b'-');
+        if !self.take(b'0') {
+            self.digits()?;
+        }
+        let mut kind = Kinds::INTEGER;
+        if self.take(b'.') {
+            self.digits()?;
+            kind = Kinds::NUMBER;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            let _ = self.take(b'+') || self.take(b'-');
+            self.digits()?;
+            kind = Kinds::NUMBER;
+        }
+        Some(kind)
+    }
+}

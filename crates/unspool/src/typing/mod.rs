@@ -1,0 +1,157 @@
+//! Untyped text becomes JSON: one table for all formats.
+//!
+//! A text is tried against the kinds that the schema allows, in a fixed order: null, integer, number, boolean, object,
+//! array, string. What converts to none of them is JSON if it decodes and a string is not allowed, else it stays a string.
+//! Digits are kept (no float round trip), and JSON inside a text is passed on as it is, its inner values too.
+
+mod guess;
+mod json;
+mod number;
+mod python;
+
+use std::borrow::Cow;
+
+use crate::format::file::Silent;
+use crate::schema::{Kinds, Type};
+
+pub(crate) use guess::{Forms, Guess};
+
+/// Longest text that can be null, a number or a boolean, in bytes.
+const LONGEST_SCALAR: usize = 1024;
+
+/// The words of a format file that decide about untyped text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// What a text is if the schema does not say.
+    pub(crate) silent: Silent,
+    /// Python literals are understood.
+    pub(crate) python: bool,
+    /// Deepest nesting of JSON.
+    pub(crate) depth: usize,
+}
+
+/// What a text is to become.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Want<'a> {
+    /// JSON that the model says it wrote; a string if it is none.
+    Json,
+    /// What the schema says; `None`: it says nothing.
+    Schema(Option<&'a Type>),
+    /// One of these kinds.
+    Kinds(Kinds),
+}
+
+/// What a text became.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Converted<'a> {
+    /// A string with this value.
+    Text(&'a str),
+    /// This JSON text.
+    Json(Cow<'a, str>),
+}
+
+impl Converted<'_> {
+    /// Writes the JSON text.
+    pub(crate) fn write(&self, write: &mut impl FnMut(&str)) {
+        match self {
+            Self::Json(json) => write(json),
+            Self::Text(text) => {
+                write("\"");
+                crate::json::write::string_piece(text, &mut *write);
+                write("\"");
+            }
+        }
+    }
+}
+
+/// Converts one text.
+pub(crate) fn convert<'a>(text: &'a str, want: Want<'_>, rules: Rules) -> Converted<'a> {
+    const NO_STRINGS: &[Box<str>] = &[];
+    let (kinds, strings) = match want {
+        Want::Json => return any_json(text, Rules { python: false, ..rules }),
+        Want::Kinds(kinds) => (kinds, NO_STRINGS),
+        Want::Schema(None) => (Kinds::default(), NO_STRINGS),
+        Want::Schema(Some(of)) => (of.kinds, &of.strings[..]),
+    };
+    if kinds.is_empty() {
+        return match rules.silent {
+            Silent::Text => Converted::Text(text),
+            Silent::Json => any_json(text, rules),
+        };
+    }
+    if let Some(json) = scalar(text.trim(), kinds, rules).or_else(|| container(text.trim(), kinds, rules)) {
+        return Converted::Json(json);
+    }
+    if kinds.has(Kinds::STRING) {
+        let is_listed = |text: &str| strings.iter().any(|s| **s == *text);
+        let trimmed = text.trim();
+        return Converted::Text(if is_listed(trimmed) && !is_listed(text) { trimmed } else { text });
+    }
+    any_json(text, rules)
+}
+
+/// The object that a text is, if it is one.
+pub(crate) fn object(text: &str, rules: Rules) -> Option<Cow<'_, str>> {
+    container(text.trim(), Kinds::OBJECT, rules)
+}
+
+fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Cow<'a, str>> {
+    if text.len() > LONGEST_SCALAR {
+        return None;
+    }
+    if kinds.has(Kinds::NULL) && (text.eq_ignore_ascii_case("null") || rules.python && text == "None") {
+        return Some(Cow::Borrowed("null"));
+    }
+    if kinds.has(Kinds::INTEGER)
+        && let Some(integer) = number::integer(text).or_else(|| number::with_base(text).filter(|_| rules.python))
+    {
+        return Some(integer);
+    }
+    if kinds.has(Kinds::NUMBER)
+        && let Some(number) = number::number(text)
+    {
+        return Some(number);
+    }
+    if kinds.has(Kinds::BOOLEAN) {
+        if text == "1" || text.eq_ignore_ascii_case("true") {
+            return Some(Cow::Borrowed("true"));
+        }
+        if text == "0" || text.eq_ignore_ascii_case("false") {
+            return Some(Cow::Borrowed("false"));
+        }
+    }
+    None
+}
+
+fn container<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Cow<'a, str>> {
+    if !kinds.has(Kinds::OBJECT.or(Kinds::ARRAY)) || !text.starts_with(['{', '[', '(']) {
+        return None;
+    }
+    if let Some(kind) = json::kind(text, rules.depth) {
+        return kinds.has(kind).then(|| json::escape_controls(text));
+    }
+    let literal = python::literal(text, rules.depth).filter(|_| rules.python)?;
+    let kind = if literal.starts_with('{') { Kinds::OBJECT } else { Kinds::ARRAY };
+    (kinds.has(kind) && literal.starts_with(['{', '['])).then_some(Cow::Owned(literal))
+}
+
+/// Any JSON value, or any Python literal; else a string.
+fn any_json(text: &str, rules: Rules) -> Converted<'_> {
+    let trimmed = text.trim();
+    if let Some(kind) = json::kind(trimmed, rules.depth) {
+        let is_number = kind.has(Kinds::INTEGER.or(Kinds::NUMBER));
+        if is_number && !(trimmed.len() <= LONGEST_SCALAR && number::is_finite(trimmed)) {
+            return Converted::Text(text);
+        }
+        return Converted::Json(json::escape_controls(trimmed));
+    }
+    if rules.python
+        && let Some(literal) = python::literal(trimmed, rules.depth)
+    {
+        return Converted::Json(Cow::Owned(literal));
+    }
+    Converted::Text(text)
+}
+
+#[cfg(test)]
+mod tests;

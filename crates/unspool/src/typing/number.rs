@@ -1,0 +1,109 @@
+//! Numbers as text: Python's spellings in, JSON's out, digit by digit.
+
+use std::borrow::Cow;
+
+/// The JSON number that an integer's text means; `_` may stand between digits.
+pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
+    let (negative, rest) = sign(text);
+    let (digits, end) = digits(rest)?;
+    (end == rest.len()).then_some(())?;
+    let json = assemble(text, negative, &digits, "", "");
+    is_finite(&json).then_some(json)
+}
+
+/// The JSON number that a number's text means.
+pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
+    let (negative, mut rest) = sign(text);
+    let mut whole = Cow::Borrowed("");
+    if let Some((digits, end)) = digits(rest) {
+        whole = digits;
+        rest = &rest[end..];
+    }
+    let mut fraction = Cow::Borrowed("");
+    if let Some(after) = rest.strip_prefix('.') {
+        rest = after;
+        if let Some((digits, end)) = digits(rest) {
+            fraction = digits;
+            rest = &rest[end..];
+        } else if !whole.is_empty() {
+            fraction = Cow::Borrowed("0");
+        }
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut exponent = Cow::Borrowed("");
+    if let Some(after) = rest.strip_prefix(['e', 'E']) {
+        let signed = after.strip_prefix(['+', '-']).unwrap_or(after);
+        let (digits, end) = digits(signed)?;
+        let mark = &rest[..rest.len() - signed.len()];
+        exponent = if end == digits.len() {
+            Cow::Borrowed(&rest[..mark.len() + end])
+        } else {
+            Cow::Owned(format!("{mark}{digits}"))
+        };
+        rest = &signed[end..];
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    let json = assemble(text, negative, &whole, &fraction, &exponent);
+    is_finite(&json).then_some(json)
+}
+
+/// The decimal digits of `0x10`, `0o17` or `0b11`.
+pub(super) fn with_base(text: &str) -> Option<Cow<'_, str>> {
+    let (negative, rest) = sign(text);
+    let (prefix, digits) = rest.split_at_checked(2)?;
+    let base = match prefix {
+        "0x" | "0X" => 16,
+        "0o" | "0O" => 8,
+        "0b" | "0B" => 2,
+        _ => return None,
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let value = u128::from_str_radix(digits, base).ok()?;
+    Some(Cow::Owned(format!("{}{value}", if negative && value > 0 { "-" } else { "" })))
+}
+
+/// Whether a JSON number is one in double precision too.
+pub(super) fn is_finite(json: &str) -> bool {
+    json.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+fn sign(text: &str) -> (bool, &str) {
+    match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    }
+}
+
+/// The digits at the start of `text` without the `_` between them, and where they end.
+fn digits(text: &str) -> Option<(Cow<'_, str>, usize)> {
+    let bytes = text.as_bytes();
+    let is_digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
+    if !is_digit(0) {
+        return None;
+    }
+    let mut end = 1;
+    while is_digit(end) || bytes.get(end) == Some(&b'_') && is_digit(end + 1) {
+        end += 1;
+    }
+    let run = &text[..end];
+    Some((if run.contains('_') { Cow::Owned(run.replace('_', "")) } else { Cow::Borrowed(run) }, end))
+}
+
+/// Puts a JSON number together; gives back `text` itself if it is that.
+fn assemble<'a>(text: &'a str, negative: bool, whole: &str, fraction: &str, exponent: &str) -> Cow<'a, str> {
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        trimmed => trimmed,
+    };
+    let minus = if negative && !(whole == "0" && fraction.is_empty()) { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let json = format!("{minus}{whole}{point}{fraction}{exponent}");
+    if json == text { Cow::Borrowed(text) } else { Cow::Owned(json) }
+}

@@ -1,0 +1,64 @@
+//! Bytes to text: a character may be spread over tokens.
+
+use serde::{Deserialize, Serialize};
+
+/// Joins bytes to characters; keeps at most three bytes of one that is not complete.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Assembler {
+    pending: Vec<u8>,
+}
+
+/// What was replaced.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Odd {
+    /// Ill-formed sequences that became U+FFFD.
+    pub(crate) replaced: usize,
+    /// By how many bytes the text is longer than its bytes were.
+    pub(crate) grown: i64,
+}
+
+impl Assembler {
+    /// Appends the characters that are complete now.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut String) -> Odd {
+        if self.pending.is_empty()
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            out.push_str(text);
+            return Odd::default();
+        }
+        let mut all = std::mem::take(&mut self.pending);
+        all.extend_from_slice(bytes);
+        let mut odd = Odd::default();
+        let mut rest = &all[..];
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    out.push_str(text);
+                    break;
+                }
+                Err(e) => {
+                    let (good, bad) = rest.split_at(e.valid_up_to());
+                    out.push_str(std::str::from_utf8(good).unwrap_or_default());
+                    let Some(len) = e.error_len() else {
+                        self.pending = bad.to_vec();
+                        break;
+                    };
+                    out.push(char::REPLACEMENT_CHARACTER);
+                    odd.replaced += 1;
+                    odd.grown += 3 - len as i64;
+                    rest = &bad[len..];
+                }
+            }
+        }
+        odd
+    }
+
+    /// The output is over: an incomplete character becomes U+FFFD. Gives back how many were replaced.
+    pub(crate) fn flush(&mut self, out: &mut String) -> usize {
+        if std::mem::take(&mut self.pending).is_empty() {
+            return 0;
+        }
+        out.push(char::REPLACEMENT_CHARACTER);
+        1
+    }
+}
