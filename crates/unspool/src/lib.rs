@@ -19,6 +19,8 @@ mod prompt;
 mod registry;
 pub mod render;
 pub mod request;
+mod response_template;
+pub mod sample;
 pub mod scan;
 pub mod schema;
 pub mod setup;

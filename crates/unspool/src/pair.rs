@@ -128,6 +128,11 @@ impl Pair {
     pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, String> {
         self.plan(&kwargs(request), false)
     }
+
+    /// Whether calls are wanted at all.
+    pub(crate) fn gives_calls(&self) -> bool {
+        self.inner.gives_calls
+    }
 }
 
 impl Inner {
@@ -205,7 +210,7 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
 }
 
 /// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
-fn kwargs(request: &Request) -> Map<String, Value> {
+pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
     let mut kwargs = request.chat_template_kwargs.clone();
     if let Some(effort) = &request.reasoning_effort {
         kwargs.insert("reasoning_effort".into(), Value::String(effort.clone()));
@@ -215,7 +220,7 @@ fn kwargs(request: &Request) -> Map<String, Value> {
 }
 
 /// Whether thinking is on for a request.
-fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
+pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
     let effort = kwargs.get("reasoning_effort");
     if let Some(effort) = effort
         && !switches.effort.is_empty()

@@ -1,21 +1,50 @@
 //! The inverse of parsing: a message in a format's own syntax.
 
+mod body;
+mod calls;
+mod markup;
+#[cfg(test)]
+mod tests;
+mod text;
+mod value;
+mod words;
+mod writer;
+
 use std::fmt;
 
+use crate::format::file::FormatFile;
 use crate::message::Message;
 use crate::request::Request;
 use crate::setup::Pair;
 
+use words::Words;
+use writer::Writer;
+
 /// A value that the syntax cannot say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
-    /// Which value, and why.
+    /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`, `request`.
+    pub place: String,
+    /// What is wrong with it, as a sentence without its subject.
     pub message: String,
+}
+
+impl RenderError {
+    fn at(place: &str, message: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), message: message.into() }
+    }
+
+    /// The same error, its place being inside another one.
+    fn inside(mut self, outer: &str) -> Self {
+        let border = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = format!("{outer}{border}{}", self.place);
+        self
+    }
 }
 
 impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        write!(f, "`{}` {}", self.place, self.message)
     }
 }
 
@@ -27,7 +56,27 @@ impl Pair {
     /// # Errors
     /// A value that the syntax cannot say, by name.
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let _ = (message, request);
-        Ok(String::new())
+        let plan = self.formats(request).map_err(|m| RenderError::at("format", m))?;
+        let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
+        render(plan.reasoning.as_ref(), tools, message, request)
     }
+}
+
+/// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
+/// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
+fn render(
+    reasoning: Option<&FormatFile>,
+    tools: Option<&FormatFile>,
+    message: &Message,
+    request: &Request,
+) -> Result<String, RenderError> {
+    let words = Words::read(reasoning, tools, request)?;
+    let mut writer = Writer::new(&words);
+    let thought_end = text::write_thought(&mut writer, &words, message)?;
+    let answer_end = text::write_answer(&mut writer, &words, message)?;
+    calls::write(&mut writer, &words, message, request)?;
+    // A literal may begin in one part and end in the next, so each is checked with what stands behind it.
+    text::check_thought(&words, message, request, &writer.out[thought_end..])?;
+    text::check_answer(&words, message, request, &writer.out[answer_end..])?;
+    Ok(writer.out)
 }

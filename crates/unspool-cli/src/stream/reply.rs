@@ -192,9 +192,13 @@ fn not_started(what: &str) -> Refusal {
 }
 
 fn read(line: &[u8]) -> Result<Line<'_>, Refusal> {
+    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}} or {\"finish\": …}";
+    // Lists would pass as objects whose fields stand in order.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err(Refusal::new("bad_line", "the line is not a JSON object", hint));
+    }
     serde_json::from_slice(line).map_err(|error| {
         let message = format!("column {}: {}", error.column(), reason(&error));
-        let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}} or {\"finish\": …}";
         Refusal::new("bad_line", message, hint)
     })
 }

@@ -181,4 +181,4 @@ fn not_json(cx: &mut Cx<'_>, at: usize, text: &str) {
 #[cfg(test)]
 pub(crate) mod drive;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

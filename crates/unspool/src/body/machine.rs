@@ -43,7 +43,7 @@ impl BodySpec {
     /// Words that do not fit together.
     pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, String> {
         Ok(match slot {
-            Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, follow)?),
+            Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, &follow)?),
             Slot::Json => Self::Json(JsonSpec::new(&follow)),
             Slot::Params => Self::Params(ParamsSpec::new(tools, follow)?),
             Slot::Elements => Self::Elements(ElementsSpec::new(tools, follow)?),
@@ -104,7 +104,7 @@ impl BodyMachine {
     /// The scan of a JSON value that turned out to be no call, if it is still JSON and not over.
     pub(crate) fn into_scan(self) -> Option<JsonScan> {
         match self {
-            Self::Envelope(m) => m.into_scan(),
+            Self::Envelope(m) => m.scan().filter(|scan| !scan.is_over()).cloned(),
             _ => None,
         }
     }

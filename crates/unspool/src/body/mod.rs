@@ -4,11 +4,13 @@
 //! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
 
 pub(crate) mod elements;
+mod ends;
 pub(crate) mod envelope;
 pub(crate) mod json;
 pub(crate) mod kwargs;
 pub(crate) mod literals;
 mod machine;
+mod object;
 pub(crate) mod params;
 #[cfg(test)]
 mod testing;

@@ -18,6 +18,12 @@ impl Flow<'_> {
         if self.s.place == Place::Broken {
             self.tell_unplaced();
         }
+        if let Some(form) = self.s.closer_is_text.take()
+            && tables.forms[form].closers.iter().any(|closer| *closer == pattern.literal)
+        {
+            self.begin_text(end);
+            return;
+        }
         match pattern.action {
             Action::OpenThought => self.open_thought(pattern, marker, end),
             Action::CloseThought => self.close_thought(pattern, marker, end),
@@ -31,7 +37,10 @@ impl Flow<'_> {
                 self.s.seen = 0;
             }
             Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
-            Action::Open(_) | Action::Body | Action::EndMessage => {}
+            Action::Body => self.open_message(marker, end),
+            Action::EndMessage => self.end_message(marker, end),
+            Action::NextMessage => self.end_message(marker, marker),
+            Action::Open(_) => {}
         }
     }
 
@@ -96,9 +105,6 @@ impl Flow<'_> {
     fn keep_marker(&mut self, marker: usize, end: usize) {
         if self.tables.words.into_content {
             let w = self.w;
-            if self.s.place == Place::ReasonFresh {
-                self.s.opener_due = false;
-            }
             self.content(&w[marker..end]);
         }
     }

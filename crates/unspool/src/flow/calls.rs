@@ -1,10 +1,13 @@
 //! Calls: their opening with retreat, their announcement, their body, their closers.
 
+use std::borrow::Cow;
+
+use crate::body::params::blank_marks;
 use crate::body::{BodyMachine, Cx, Eof, Out, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::format::template::Slot;
-use crate::head::{Advance, Thread};
+use crate::head::{Advance, Op, Thread};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::{Match, blanks};
 
@@ -13,17 +16,17 @@ use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
 /// An opening that is complete: what the call is, and which bytes it took.
-struct Opened {
-    alternative: usize,
-    name: String,
-    id: Option<String>,
+pub(crate) struct Opened {
+    pub(crate) alternative: usize,
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
     /// The tag closed itself.
-    closed: bool,
-    origin: Origin,
+    pub(crate) closed: bool,
+    pub(crate) origin: Origin,
     /// All bytes of the opening, from the white space before it on.
-    raw: String,
+    pub(crate) raw: String,
     /// Offset of `raw` in the output.
-    start: u64,
+    pub(crate) start: u64,
 }
 
 /// Takes nothing: an envelope before its name writes nothing.
@@ -47,6 +50,9 @@ impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
         let Some(open) = &mut self.open else { return };
+        if json.is_empty() {
+            return;
+        }
         if open.written + json.len() > self.most {
             self.over = true;
             return;
@@ -77,8 +83,8 @@ impl Flow<'_> {
             && matches!(self.s.place, Place::Wait | Place::Content | Place::After | Place::Gap | Place::GapAfter);
         let wanted = match alternative.guided {
             Guided::No => true,
-            Guided::List => matches!(self.wishes.choice, ToolChoice::Required | ToolChoice::Named(_)),
-            Guided::Arguments => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
+            Guided::Required => self.wishes.choice == ToolChoice::Required,
+            Guided::Named => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
         };
         wanted && (!alternative.at_start || at_start)
     }
@@ -112,14 +118,14 @@ impl Flow<'_> {
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let held = &self.w[self.pos..];
+        let held = in_tags(&self.w[self.pos..], self.tables.marks);
         let mut accepted = None;
         let mut last = head.origin.first;
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, held, over, limits) {
+            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
                 Advance::Accept if accepted.is_none() => accepted = Some(i),
                 Advance::Accept | Advance::More => {}
                 Advance::Fail => {
@@ -132,9 +138,8 @@ impl Flow<'_> {
         }
         if let Some(i) = accepted {
             let (alternative, thread) = head.threads[i].clone();
-            let others = head.threads[i + 1..].iter().map(|(a, _)| *a).collect();
             let origin = head.origin;
-            self.accept(alternative, &thread, origin, others);
+            self.accept(alternative, &thread, origin);
             return Go::Again;
         }
         if head.threads.is_empty() || held.len() > limits.head + limits.name {
@@ -146,21 +151,22 @@ impl Flow<'_> {
     }
 
     /// An opening's template fits up to its body.
-    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin, others: Vec<usize>) {
+    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin) {
         let tables = self.tables;
         let form = tables.alternatives[alternative].form;
         let machine = tables.forms[form].body.machine();
         let held = &self.w[self.pos..];
         let raw = held[..thread.pos].to_owned();
+        let held = &in_tags(held, tables.marks);
         let start = self.offset(self.pos);
         let guided = tables.alternatives[alternative].guided;
         if machine.names_itself() {
             self.pos += thread.pos;
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine, others }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine }));
             return;
         }
         let (name, id) = match (guided, &self.wishes.choice) {
-            (Guided::Arguments, ToolChoice::Named(name)) => (name.clone(), None),
+            (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
             _ => self.read_name(thread, held),
         };
         self.pos += thread.pos;
@@ -234,7 +240,8 @@ impl Flow<'_> {
         while !held.is_char_boundary(last) {
             last -= 1;
         }
-        if self.over() && last < held.len() && self.wishes.incomplete == IncompleteCalls::Drop {
+        if self.over() && !held[last..].trim().is_empty() && held.len() - last <= self.limits.name && self.cut_off(held, last) {
+            // The output ended inside the opening: all of it is raw text, the wrapper too.
             last = held.len();
         }
         if self.over() && self.wishes.incomplete == IncompleteCalls::Drop && last == held.len() {
@@ -244,7 +251,7 @@ impl Flow<'_> {
             return;
         }
         let to = self.pos + last;
-        if self.vanishes(origin, &held[origin.lead..last]) {
+        if self.vanishes(origin, &held[origin.lead..last]) && !(self.over() && last == held.len() && self.cut_off(held, origin.first)) {
             self.lead(self.pos + origin.lead, false);
             self.pos = to;
             self.after_call(true);
@@ -253,6 +260,17 @@ impl Flow<'_> {
         let at = self.offset(self.pos);
         self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
         self.begin_text(to);
+    }
+
+    /// Whether the held bytes end in what might have become the call's own opener.
+    fn cut_off(&self, held: &str, from: usize) -> bool {
+        let rest = held[from.min(held.len())..].trim_start();
+        !rest.is_empty()
+            && self.tables.alternatives.iter().any(|a| match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
+                Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
+                Some(Op::Slot(_)) => true,
+                _ => false,
+            })
     }
 
     /// A wrapper without a call that is one vocabulary entry is markup that vanishes; in a thought it is text.
@@ -278,6 +296,7 @@ impl Flow<'_> {
         if !bare {
             self.note(DiagnosticKind::NoCallFollows, early.start, &early.raw, "no call follows this opener; it is text");
         }
+        self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.text_begins();
         self.text_of_place(&early.raw, early.start);
         if bare && early.raw.len() == early.origin.lead {
@@ -300,7 +319,7 @@ impl Flow<'_> {
     }
 
     /// The name is known: the client hears of the call, unless the request wants none.
-    fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
         let origin = opened.origin;
         self.tokens.open_gate(self.offset(self.pos));
         let lead = &opened.raw[..origin.lead];
@@ -539,6 +558,11 @@ impl Flow<'_> {
         self.s.seen = 0;
         self.s.strip = None;
     }
+}
+
+/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
+fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
+    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }
 
 fn is_number(text: &str) -> bool {

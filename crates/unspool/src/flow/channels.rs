@@ -1,29 +1,199 @@
 //! Formats of messages: a header says what the body is.
+//!
+//! A header is all text since the last message's end, its start marker included; it is held until its body marker comes, or
+//! is text after all. In a body only what ends the message counts (and, where the format says so, the next header).
 
 use serde::{Deserialize, Serialize};
 
-use crate::format::file::Channels;
+use crate::format::file::{Channels, Route, RouteAs};
 use crate::request::Prompt;
 
-use super::state::{Place, State};
-use super::tables::{Fault, Source};
+use super::Flow;
+use super::calls::Opened;
+use super::state::{Mode, Origin, Place, State};
 
 /// How messages are read.
 #[derive(Debug, Clone)]
-pub(crate) struct ChannelTables {}
+pub(crate) struct ChannelTables {
+    pub(crate) words: Channels,
+}
 
-/// A body that is open.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Open {}
+/// The header that a prompt left open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Open {
+    header: String,
+}
+
+/// What a header says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Header<'a> {
+    channel: &'a str,
+    to: &'a str,
+}
+
+/// What a body is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Body<'a> {
+    Reasoning,
+    Content,
+    /// Calls, read with the tools half.
+    Calls,
+    /// The arguments of this function.
+    Function(&'a str),
+    Dropped,
+}
 
 impl ChannelTables {
-    pub(crate) fn new(words: &Channels, source: &Source<'_>) -> Result<Self, Fault> {
-        let _ = (words, source.plain);
-        Ok(Self {})
+    pub(crate) fn new(words: &Channels) -> Self {
+        Self { words: words.clone() }
     }
 
+    /// The state at the start of a reply, from the message that the prompt leaves open.
     pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let _ = prompt;
-        (State::new(Place::Header), false)
+        let text = match prompt {
+            Prompt::Unknown => String::new(),
+            Prompt::Text(text) => text.to_owned(),
+            Prompt::Tokens(tokens) => {
+                let bytes: Vec<u8> = tokens.iter().flat_map(|t| t.bytes.iter().copied()).collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        };
+        let mut state = State::new(Place::Header);
+        let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
+        let open = &text[at + self.words.start.len()..];
+        let over = self.words.end.iter().any(|end| open.contains(end.as_str()));
+        if over {
+            return (state, false);
+        }
+        match open.split_once(&self.words.body) {
+            None => state.route = Some(Open { header: open.to_owned() }),
+            Some((header, _)) => match self.body(&self.read(header)) {
+                Body::Reasoning => state.place = Place::ReasonFresh,
+                Body::Content => {
+                    state.place = Place::Content;
+                    return (state, true);
+                }
+                _ => {}
+            },
+        }
+        (state, false)
+    }
+
+    /// Reads a header: role, recipient, channel, content type, in any order that models write.
+    fn read<'a>(&self, header: &'a str) -> Header<'a> {
+        let after_start = header.rfind(&self.words.start).map_or(header, |at| &header[at + self.words.start.len()..]);
+        let type_marker = self.words.r#type.as_deref().unwrap_or("\u{0}");
+        let before_type = after_start.split(type_marker).next().unwrap_or("");
+        let mut out = Header::default();
+        if let Some((_, behind)) = self.words.channel.as_deref().and_then(|marker| before_type.split_once(marker)) {
+            out.channel = behind.split_whitespace().next().filter(|w| !w.starts_with("to=")).unwrap_or("");
+        }
+        let marker = self.words.channel.as_deref().unwrap_or("\u{0}");
+        for piece in before_type.split(marker) {
+            if let Some(to) = piece.split_whitespace().find_map(|word| word.strip_prefix("to=")) {
+                out.to = to;
+            }
+        }
+        out
+    }
+
+    fn body<'a>(&self, header: &Header<'a>) -> Body<'a> {
+        if let Some(name) = self.function(header.to) {
+            return Body::Function(name);
+        }
+        let fits = |route: &Route| {
+            route.channel.as_ref().is_none_or(|c| c == header.channel)
+                && route.to.as_ref().is_none_or(|to| to.iter().any(|t| t == header.to))
+        };
+        match self.words.route.iter().find(|r| fits(r)).map(|r| r.r#as).or(self.words.r#else) {
+            Some(RouteAs::Content) => Body::Content,
+            Some(RouteAs::Calls) => Body::Calls,
+            Some(RouteAs::Drop) => Body::Dropped,
+            Some(RouteAs::Reasoning) | None => Body::Reasoning,
+        }
+    }
+
+    /// The function that a recipient names, in a format whose recipients are functions.
+    fn function<'a>(&self, to: &'a str) -> Option<&'a str> {
+        let prefix = self.words.calls.as_deref()?;
+        if let Some(name) = to.strip_prefix(prefix) {
+            return (!name.is_empty()).then_some(name);
+        }
+        let first = to.split('.').next().unwrap_or("");
+        let builtin = self.words.builtin.iter().any(|b| b == first);
+        (!to.is_empty() && !builtin && !prefix.starts_with(to)).then_some(to)
+    }
+}
+
+impl Flow<'_> {
+    /// A body marker stands at `at..end`: the held header says what follows.
+    pub(crate) fn open_message(&mut self, at: usize, end: usize) {
+        let Some(channels) = &self.tables.channels else { return };
+        let w = self.w;
+        let prefix = self.s.route.take().map(|open| open.header).unwrap_or_default();
+        let header = format!("{prefix}{}", &w[self.pos..at]);
+        let body = channels.body(&channels.read(&header));
+        self.s.seen = 0;
+        if body != Body::Reasoning {
+            self.tokens.open_gate(self.offset(end));
+        }
+        if let Body::Function(name) = body {
+            self.function_message(name, end);
+            return;
+        }
+        self.pos = end;
+        self.s.fresh = body == Body::Calls;
+        self.s.in_block = false;
+        match body {
+            Body::Reasoning => {
+                self.s.place = Place::Reason;
+                self.join_reasoning();
+            }
+            Body::Content => {
+                self.s.place = Place::Content;
+                if self.s.content_said {
+                    self.s.content_gap = "\n".into();
+                }
+            }
+            Body::Calls => self.s.place = Place::Gap,
+            Body::Dropped | Body::Function(_) => self.s.place = Place::Broken,
+        }
+    }
+
+    /// Bodies of one kind are joined with one line break, written when the next one begins.
+    fn join_reasoning(&mut self) {
+        if self.s.reasoning_said {
+            self.s.reasoning_gap = "\n".into();
+        }
+    }
+
+    /// The body is the arguments of a function.
+    fn function_message(&mut self, name: &str, end: usize) {
+        let w = self.w;
+        let start = self.offset(self.pos);
+        let raw = w[self.pos..end].to_owned();
+        let machine = self.tables.forms[0].body.machine();
+        let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
+        self.pos = end;
+        let opened = Opened { alternative: 0, name: name.to_owned(), id: None, closed: false, origin, raw, start };
+        self.announce(opened, machine);
+    }
+
+    /// The message is over, or the next header begins: back to reading headers.
+    pub(crate) fn end_message(&mut self, marker: usize, end: usize) {
+        match self.s.place {
+            Place::Raw => self.give(end),
+            Place::Content | Place::After if !self.s.fresh => self.give(marker),
+            Place::Reason | Place::ReasonFresh => self.give(marker),
+            _ => {}
+        }
+        self.tell_unplaced();
+        self.pos = end;
+        self.s.place = Place::Header;
+        self.s.mode = Mode::Text;
+        self.s.in_block = false;
+        self.s.fresh = true;
+        self.s.seen = 0;
+        self.s.strip = None;
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Action {
     Body,
     /// The message is over (channels).
     EndMessage,
+    /// The next message's header begins (channels).
+    NextMessage,
 }
 
 /// One pattern of a state.

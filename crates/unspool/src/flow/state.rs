@@ -103,8 +103,6 @@ pub(crate) struct Early {
     /// Offset of `raw` in the output.
     pub(crate) start: u64,
     pub(crate) machine: BodyMachine,
-    /// Further openings with the same first bytes, tried if this one fails.
-    pub(crate) others: Vec<usize>,
 }
 
 /// A call whose body is being read.
@@ -166,6 +164,8 @@ pub(crate) struct State {
     /// In a block after its first call.
     pub(crate) in_block: bool,
     pub(crate) notes: usize,
+    /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
+    pub(crate) closer_is_text: Option<usize>,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -192,6 +192,7 @@ impl State {
             unplaced_at: 0,
             in_block: false,
             notes: 0,
+            closer_is_text: None,
             route: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, Required, StartState, Tools, Where};
+use crate::format::file::{AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, StartState, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
@@ -25,16 +25,12 @@ pub(crate) struct Alternative {
     pub(crate) form: usize,
     /// The block that opens with it.
     pub(crate) block: Option<usize>,
-    /// Literals of the block's opener in the program; behind them the call's own opening begins.
-    pub(crate) block_ops: usize,
     /// The first literal belongs to the body (`{` of an envelope without marker).
     pub(crate) bare: bool,
     /// It counts only where nothing but white space precedes.
     pub(crate) at_start: bool,
     /// For which request it counts.
     pub(crate) guided: Guided,
-    /// The first literal is one vocabulary entry.
-    pub(crate) single: bool,
 }
 
 /// Openings that only a `tool_choice` brings.
@@ -42,10 +38,10 @@ pub(crate) struct Alternative {
 pub(crate) enum Guided {
     /// Always.
     No,
-    /// `required` and named: a JSON list of calls.
-    List,
-    /// Named: the bare arguments.
-    Arguments,
+    /// With `tool_choice: required`.
+    Required,
+    /// With a named function, whose bare arguments they may be.
+    Named,
 }
 
 /// A call's template behind its opening.
@@ -92,6 +88,8 @@ pub(crate) struct Tables {
     pub(crate) forms: Vec<Form>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) trails: Vec<Vec<Strip>>,
+    /// Byte-level marks are white space in tags.
+    pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<usize>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
@@ -159,7 +157,7 @@ impl Tables {
             close_calls: Vec::new(),
         };
         if let Some(format) = source.tools {
-            b.tools(&format.tools, format.serve.required)?;
+            b.tools(&format.tools)?;
         }
         b.finish()
     }
@@ -191,20 +189,31 @@ impl Builder<'_> {
         self.openings.len() - 1
     }
 
-    fn tools(&mut self, tools: &Tools, required: Required) -> Result<(), Fault> {
+    fn tools(&mut self, tools: &Tools) -> Result<(), Fault> {
         let calls: Vec<Template> = tools.call.iter().map(|c| template(c, "tools.call")).collect::<Result<_, _>>()?;
         let blocks: Vec<Template> = tools.block.iter().map(|c| template(c, "tools.block")).collect::<Result<_, _>>()?;
         if calls.is_empty() {
             return Err(("tools.call".into(), "a tools half needs a call template".into()));
         }
-        let follow = follow(&calls, &blocks, tools.loose);
+        let mut follow = follow(&calls, &blocks, tools.loose);
+        if let Some(words) = self.channel_words() {
+            // A message's end closes its body, whichever it is.
+            let ends = words.end.iter().map(|end| Literal::new(end, false));
+            follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
+        }
+        let follow = follow;
         for call in &calls {
             let slot = call.body().ok_or_else(|| {
                 ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
             })?;
             let body = BodySpec::new(slot, tools, follow.clone()).map_err(|m| ("tools".to_owned(), m))?;
             let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
-            self.forms.push(Form { body, closers: literals(after, tools.loose) });
+            let mut closers = literals(after, tools.loose);
+            if let Some(words) = self.channel_words() {
+                // What ends the message is the flow's to read.
+                closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
+            }
+            self.forms.push(Form { body, closers });
         }
         let structure = structure(tools, &follow)?;
         for block in &blocks {
@@ -213,7 +222,7 @@ impl Builder<'_> {
         for (form, call) in calls.iter().enumerate() {
             self.bare_call(tools, form, call, &structure, blocks.is_empty());
         }
-        self.guided(tools, required)?;
+        self.guided(tools)?;
         for form in &self.forms {
             for closer in &form.closers {
                 let mut role = Role { marker: Marker::read(&[Part::Text(closer.text().to_owned())]), id: None, loose: tools.loose };
@@ -255,8 +264,6 @@ impl Builder<'_> {
         let index = self.blocks.len();
         let single = self.source.special.contains_key(&open.literal);
         self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
-        let prefix = Program::new(&block.parts[..at], tools.loose);
-        let block_ops = prefix.ops.iter().filter(|op| matches!(op, Op::Literal(_))).count();
         let mut alternatives = Vec::new();
         for (form, call) in calls.iter().enumerate() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
@@ -267,26 +274,21 @@ impl Builder<'_> {
                 program,
                 form,
                 block: Some(index),
-                block_ops: block_ops.saturating_sub(1),
                 bare: false,
                 at_start: tools.r#where == Where::Start && !is_marker(first.text()),
                 guided: Guided::No,
-                single,
             });
         }
         let opening = self.opening(alternatives);
         let first = first_literal_text(&open.literal);
-        let role = Role { marker: Marker { literal: first, ..open }, id: self.by_id(&close), loose: tools.loose };
-        self.open_outside.push((Role { id: None, ..role }, opening));
-        if !close.literal.is_empty() {
-            let mut role = self.role(close, false);
+        let role = Role { marker: Marker { literal: first, ..open }, id: None, loose: tools.loose };
+        self.open_outside.push((role, opening));
+        for closer in block_closers(&close, tools.loose) {
+            let mut role = self.literal_role(closer.text(), false);
+            role.marker.lead = close.lead.clone();
             role.loose = tools.loose;
             self.close_blocks.push(role);
         }
-    }
-
-    fn by_id(&self, _marker: &Marker) -> Option<u32> {
-        None
     }
 
     /// A call by itself, outside a block or as a further call inside one.
@@ -300,17 +302,14 @@ impl Builder<'_> {
             program: Program::default(),
             form,
             block: None,
-            block_ops: 0,
             bare: false,
             at_start: false,
             guided: Guided::No,
-            single: false,
         };
         match take_first_literal(&mut program) {
             Some(first) => {
                 let opening = self.opening(vec![self.alternatives.len()]);
-                let single = self.source.special.contains_key(first.text());
-                self.alternatives.push(Alternative { program, single, ..base });
+                self.alternatives.push(Alternative { program, ..base });
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
                 if !lead.is_empty() {
                     marker.lead.push(Strip { text: lead.into(), of_marker: false });
@@ -361,45 +360,42 @@ impl Builder<'_> {
         }
     }
 
-    /// Guided JSON for required and named choices.
-    fn guided(&mut self, tools: &Tools, required: Required) -> Result<(), Fault> {
+    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. A format
+    /// whose calls are bare JSON anyway reads it with its own templates.
+    fn guided(&mut self, tools: &Tools) -> Result<(), Fault> {
+        if self.alternatives.iter().any(|a| a.bare && a.block.is_none()) {
+            return Ok(());
+        }
         let mut words = tools.clone();
         words.envelope = crate::format::file::EnvelopeWords {
             container: Container::Either,
             commit: Commit::Arguments,
+            arguments: crate::format::file::List(vec!["parameters".into(), "arguments".into()]),
             ..Default::default()
         };
-        words.envelope.arguments = crate::format::file::List(vec!["parameters".into(), "arguments".into()]);
-        let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(|m| ("tools".to_owned(), m))?;
-        let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(|m| ("tools".to_owned(), m))?;
-        let bare = self.alternatives.iter().any(|a| a.bare && a.block.is_none());
-        let mut alternatives = Vec::new();
-        let mut add = |b: &mut Self, body, guided| {
-            alternatives.push(b.alternatives.len());
-            let form = b.forms.len();
-            b.forms.push(Form { body, closers: Vec::new() });
-            b.alternatives.push(Alternative {
-                program: Program::default(),
-                form,
-                block: None,
-                block_ops: 0,
-                bare: true,
-                at_start: true,
-                guided,
-                single: false,
-            });
-        };
-        if !bare {
-            add(self, list, Guided::List);
-            if required == Required::Json {
-                add(self, json, Guided::Arguments);
+        let fault = |m| ("tools".to_owned(), m);
+        let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(fault)?;
+        let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(fault)?;
+        for (text, body, guided) in [
+            ("[", list.clone(), &[Guided::Required, Guided::Named][..]),
+            ("{", list, &[Guided::Required]),
+            ("{", json, &[Guided::Named]),
+        ] {
+            let form = self.forms.len();
+            self.forms.push(Form { body, closers: Vec::new() });
+            let mut alternatives = Vec::new();
+            for guided in guided {
+                alternatives.push(self.alternatives.len());
+                self.alternatives.push(Alternative {
+                    program: Program::default(),
+                    form,
+                    block: None,
+                    bare: true,
+                    at_start: true,
+                    guided: *guided,
+                });
             }
-        }
-        if alternatives.is_empty() {
-            return Ok(());
-        }
-        let opening = self.opening(alternatives);
-        for text in ["[", "{"] {
+            let opening = self.opening(alternatives);
             let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
             self.open_outside.push((role, opening));
         }
@@ -490,10 +486,18 @@ impl Builder<'_> {
         let reason = [act(&closes, Action::CloseThought), ended, act(&drops, Action::Drop)].concat();
         let fresh = [act(&opens, Action::OpenThought), reason.clone()].concat();
         let reason = if one_block { reason } else { fresh.clone() };
-        let after_gap = [gap.clone(), closers.clone()].concat();
+        // A list's bare bracket closes only where the list is open.
+        let marked: Vec<_> = closers.iter().filter(|(r, _)| is_marker(&r.marker.literal)).cloned().collect();
+        let after_gap = [gap.clone(), marked].concat();
 
+        let messages = self.messages();
         let mut sets = Vec::new();
         for place in Place::ALL {
+            if let Some(messages) = &messages {
+                let roles = messages.at(place, &outside, &[inside.clone(), closers.clone()].concat(), &rest);
+                sets.push(self.set(&roles));
+                continue;
+            }
             let roles: Vec<(Role, Action)> = match place {
                 Place::Header | Place::Wait | Place::Content => {
                     [&thinking[..], &outside, &framed, &rest].concat()
@@ -509,10 +513,7 @@ impl Builder<'_> {
             };
             sets.push(self.set(&roles));
         }
-        let channels = match self.channel_words() {
-            Some(words) => Some(ChannelTables::new(words, source)?),
-            None => None,
-        };
+        let channels = self.channel_words().map(ChannelTables::new);
         Ok(Tables {
             words,
             sets,
@@ -521,6 +522,7 @@ impl Builder<'_> {
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
+            marks: source.tools.is_some_and(|f| f.tools.params.marks),
             bare_in_block: self.bare_in_block,
             thoughts,
             ends: ends.iter().map(|e| Literal::new(e, false)).collect(),
@@ -530,6 +532,19 @@ impl Builder<'_> {
 
     fn channel_words(&self) -> Option<&Channels> {
         self.source.reasoning.and_then(|f| f.channels.as_ref()).or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
+    }
+
+    fn messages(&self) -> Option<Messages> {
+        let words = self.channel_words()?;
+        let roles = |texts: &[String], action: Action| {
+            texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
+        };
+        Some(Messages {
+            body: roles(std::slice::from_ref(&words.body), Action::Body),
+            end: roles(&words.end, Action::EndMessage),
+            next: if words.restart { roles(std::slice::from_ref(&words.start), Action::NextMessage) } else { Vec::new() },
+            unframed: words.unframed,
+        })
     }
 
     fn thoughts(&self) -> Result<Vec<(Marker, Marker)>, Fault> {
@@ -629,6 +644,34 @@ impl Builder<'_> {
     }
 }
 
+/// Patterns of a format of messages.
+struct Messages {
+    body: Vec<(Role, Action)>,
+    end: Vec<(Role, Action)>,
+    next: Vec<(Role, Action)>,
+    unframed: bool,
+}
+
+impl Messages {
+    fn at(
+        &self,
+        place: Place,
+        outside: &[(Role, Action)],
+        inside: &[(Role, Action)],
+        rest: &[(Role, Action)],
+    ) -> Vec<(Role, Action)> {
+        let calls = if self.unframed { outside } else { &[] };
+        match place {
+            Place::Header => [&self.body, &self.end, calls, rest].concat(),
+            Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, rest].concat(),
+            Place::Block | Place::Broken => [&self.end[..], &self.next, inside, calls, rest].concat(),
+            Place::Raw => [&self.end[..], rest].concat(),
+            Place::Gap | Place::GapAfter => [&self.end[..], &self.next, inside, calls, rest].concat(),
+            _ => [&self.end[..], &self.next, calls, rest].concat(),
+        }
+    }
+}
+
 /// Literals that mark structure behind a call's name.
 fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
     let mut out = Vec::new();
@@ -667,8 +710,8 @@ fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
             if !open.literal.is_empty() {
                 add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
             }
-            if !close.literal.is_empty() {
-                add(&mut follow.block_close, Literal::new(&close.literal, loose));
+            for closer in block_closers(&close, loose) {
+                add(&mut follow.block_close, closer);
             }
         }
     }
@@ -685,6 +728,11 @@ fn literals(parts: &[Part], loose: bool) -> Vec<Literal> {
             _ => None,
         })
         .collect()
+}
+
+/// The literals that close a block; each may be missing.
+fn block_closers(close: &Marker, loose: bool) -> Vec<Literal> {
+    literals(&[Part::Text(close.literal.clone())], loose)
 }
 
 fn first_literal_text(text: &str) -> String {

@@ -188,10 +188,10 @@ impl<'a> Flow<'a> {
                 At::Found(found) => {
                     self.s.seen = 0;
                     let action = set.patterns[found.pattern].action;
-                    if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought) {
+                    if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought | Action::EndMessage) {
                         self.header_is_text(at);
                         self.s.place = Place::Header;
-                    } else {
+                    } else if action != Action::Body {
                         self.pos = at;
                     }
                     self.act(at, found);

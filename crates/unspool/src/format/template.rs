@@ -228,9 +228,9 @@ pub fn cuts(text: &str) -> Vec<Cut<'_>> {
             rest = &rest[blank..];
             continue;
         }
-        let end = end_of_literal(rest);
+        let end = end_at_bracket(rest, end_of_literal(rest));
         out.push(Cut::Literal(&rest[..end]));
-        if rest[..end].ends_with('>') && rest[end..].starts_with('<') {
+        if rest[end..].chars().next().is_some_and(|c| !c.is_whitespace()) {
             out.push(Cut::Space(""));
         }
         rest = &rest[end..];
@@ -250,6 +250,18 @@ fn end_of_literal(text: &str) -> usize {
         last = c;
     }
     text.trim_end().len()
+}
+
+/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
+fn end_at_bracket(text: &str, end: usize) -> usize {
+    let literal = &text[..end];
+    if literal.starts_with("]<") && !literal.starts_with("]<]") {
+        return 1;
+    }
+    match literal.strip_suffix('[') {
+        Some(tag) if tag.ends_with('>') && !tag.ends_with("[>") => tag.len(),
+        _ => end,
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use unspool::{FinishReason, IncompleteCalls, PromptToken, Registry, Request, Setup, Vocabulary};
 
-use crate::run::Answer;
+use crate::watch::Answer;
 
 /// First id of the vocabulary that spells each byte as one token; far above the ids of the cases.
 const FIRST_BYTE_ID: u32 = 2_000_000;

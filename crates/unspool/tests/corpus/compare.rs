@@ -5,7 +5,8 @@ use unspool::{FinishReason, IncompleteCalls, Message, ToolCall};
 use crate::case::{Case, Expect, ExpectedCall};
 use crate::doors::{Feed, Known};
 use crate::json::Json;
-use crate::run::Answer;
+use crate::same::short;
+use crate::watch::Answer;
 
 /// A string argument of this length must not wait for its end.
 const LONG_STRING: usize = 40;
@@ -89,10 +90,6 @@ fn calls_difference(case: &Case, expect: &Expect, message: &Message) -> Option<S
     })
 }
 
-fn short(calls: &[ToolCall]) -> Vec<String> {
-    calls.iter().map(|call| format!("{}({})", call.name, call.arguments)).collect()
-}
-
 fn call_difference(expected: &ExpectedCall, given: &ToolCall, cut_here: bool) -> Option<String> {
     if expected.name != given.name {
         return Some(format!("name is {:?}, not {:?}", given.name, expected.name));
@@ -170,31 +167,6 @@ fn has_long_argument(case: &Case) -> bool {
     case.incomplete_calls == IncompleteCalls::Stream
         && !call.partial
         && json.is_some_and(|json| json.longest_string() >= LONG_STRING)
-}
-
-/// How an answer differs from the one that all cuts of its kind must share, byte for byte.
-pub(crate) fn cut_differences(canonical: &Answer, answer: &Answer) -> Vec<String> {
-    let mut found = Vec::new();
-    let (one, other) = (&canonical.message, &answer.message);
-    for (field, a, b) in [("reasoning", &one.reasoning, &other.reasoning), ("content", &one.content, &other.content)] {
-        if a != b {
-            found.push(format!("{field} depends on the cut: {b:?}, not {a:?}"));
-        }
-    }
-    if one.tool_calls != other.tool_calls {
-        found.push(format!(
-            "calls depend on the cut: {:?}, not {:?}",
-            short(&other.tool_calls),
-            short(&one.tool_calls)
-        ));
-    }
-    if one.diagnostics != other.diagnostics {
-        found.push(format!("diagnostics depend on the cut: {:?}, not {:?}", other.diagnostics, one.diagnostics));
-    }
-    if canonical.finish.reason != answer.finish.reason {
-        found.push("finish_reason depends on the cut".to_owned());
-    }
-    found
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The doors: which deltas a case's output comes in.
 
 use crate::case::{Case, Token};
-use crate::cuts::{Piece, Random, characters, random_groups, random_text};
+use crate::cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 
 /// Random cuts for each case and kind.
 const RANDOM_CUTS: u64 = 20;
+/// Characters between saves in the text door, on average: a save costs far more than a delta.
+const SAVED_MEAN: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
@@ -93,7 +95,10 @@ impl Door {
             Self::PerCharacter => vec![Feed::text("per character", characters(case.output()))],
             Self::Chunks => chunks(case),
             Self::RandomText => random_text_feeds(case),
-            Self::SavedText => saved(Feed::text("saved, per character", characters(case.output())), case),
+            Self::SavedText => {
+                let pieces = text_of_mean(case.output(), SAVED_MEAN, &mut Random::new(&case.id, RANDOM_CUTS));
+                saved(Feed::text("saved, text", pieces), case)
+            }
             Self::PerToken => vec![canonical(case, Known::Ids)],
             Self::RandomTokens => random_token_feeds(case),
             Self::IdsOnly => ids_only(case, &ids),

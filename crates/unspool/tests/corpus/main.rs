@@ -6,11 +6,16 @@
 
 mod case;
 mod compare;
+#[path = "../shared/cuts.rs"]
 mod cuts;
 mod doors;
 mod json;
 mod report;
 mod run;
+#[path = "../shared/same.rs"]
+mod same;
+#[path = "../shared/watch.rs"]
+mod watch;
 
 use doors::Door;
 use report::Report;
@@ -36,7 +41,7 @@ fn random_text_cuts() -> Result<(), Report> {
 }
 
 #[test]
-fn saved_after_every_character() -> Result<(), Report> {
+fn saved_after_every_text() -> Result<(), Report> {
     report::check(Door::SavedText)
 }
 

@@ -8,9 +8,11 @@ use std::sync::{LazyLock, Mutex};
 use std::thread;
 
 use crate::case::{CASES, Case};
-use crate::compare::{cut_differences, differences};
+use crate::compare::differences;
 use crate::doors::{Door, canonical};
-use crate::run::{Answer, run};
+use crate::run::run;
+use crate::same::cut_differences;
+use crate::watch::Answer;
 
 /// Failures that a report shows unless it is asked for all.
 const SHOWN: usize = 60;

@@ -231,7 +231,7 @@ pub(crate) fn json() -> impl Strategy<Value = String> {
     ];
     let blank = "[ \n\t\r]{0,2}";
     leaf.prop_recursive(5, 40, 4, move |inner| {
-        let item = (blank, inner.clone(), blank).prop_map(|(a, v, b)| format!("{a}{v}{b}"));
+        let item = (blank, inner, blank).prop_map(|(a, v, b)| format!("{a}{v}{b}"));
         let member = (blank, r#""[a-z\\\\"]{0}[a-z]{0,5}""#, blank, item.clone())
             .prop_map(|(a, k, b, v)| format!("{a}{k}{b}:{v}"));
         prop_oneof![

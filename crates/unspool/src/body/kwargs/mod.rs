@@ -7,7 +7,7 @@
 mod look;
 mod number;
 mod string;
-mod text;
+pub(super) mod text;
 mod value;
 
 use serde::{Deserialize, Serialize};

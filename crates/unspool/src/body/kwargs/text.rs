@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 /// How an open string is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Quotes {
+pub(in crate::body) struct Quotes {
     /// `'` or `"`.
-    pub(super) quote: u8,
+    pub(in crate::body) quote: u8,
     /// Three of them.
-    pub(super) triple: bool,
+    pub(in crate::body) triple: bool,
     /// `r`: a backslash is data.
-    pub(super) raw: bool,
+    pub(in crate::body) raw: bool,
     /// `f`: braces are doubled.
-    pub(super) braces: bool,
+    pub(in crate::body) braces: bool,
 }
 
 /// What begins at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(in crate::body) enum Opening {
     /// A string; its text begins after this many bytes.
     Text(Quotes, usize),
     /// The input ends before that is decided.
@@ -28,7 +28,7 @@ pub(super) enum Opening {
 }
 
 /// Whether a string, prefix included, opens at the start of `rest`.
-pub(super) fn opening(rest: &[u8], eof: bool) -> Opening {
+pub(in crate::body) fn opening(rest: &[u8], eof: bool) -> Opening {
     let prefix = rest.iter().take(2).take_while(|b| b.is_ascii_alphabetic()).count();
     let letters: [u8; 2] = std::array::from_fn(|i| if i < prefix { rest[i].to_ascii_lowercase() } else { 0 });
     let (raw, braces) = match letters {
@@ -53,7 +53,7 @@ pub(super) fn opening(rest: &[u8], eof: bool) -> Opening {
 
 /// What a backslash begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Escape {
+pub(in crate::body) enum Escape {
     /// It stands for a character and is this long.
     Char(char, usize),
     /// It stands for nothing (a line goes on behind it) and is this long.
@@ -66,7 +66,7 @@ pub(super) enum Escape {
 
 impl Quotes {
     /// The next byte of an open string that may be more than data: quote, backslash, brace, or the `)` of a call.
-    pub(super) fn find(self, text: &[u8]) -> Option<usize> {
+    pub(in crate::body) fn find(self, text: &[u8]) -> Option<usize> {
         if self.braces {
             return text.iter().position(|b| *b == self.quote || matches!(b, b'\\' | b'{' | b'}' | b')'));
         }
@@ -74,7 +74,7 @@ impl Quotes {
     }
 
     /// What the backslash at the start of `rest` begins.
-    pub(super) fn escape(self, rest: &[u8]) -> Escape {
+    pub(in crate::body) fn escape(self, rest: &[u8]) -> Escape {
         let Some(&next) = rest.get(1) else { return Escape::More };
         if self.raw {
             return Escape::Data(if next == self.quote || next == b'\\' { 2 } else { 1 });

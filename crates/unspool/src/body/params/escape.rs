@@ -103,7 +103,7 @@ pub(super) fn blanks(input: &[u8]) -> usize {
 }
 
 /// `text` with each mark as two blanks, so that offsets stay.
-pub(super) fn blank_marks(text: &str) -> Cow<'_, str> {
+pub(crate) fn blank_marks(text: &str) -> Cow<'_, str> {
     if text.contains(['\u{120}', '\u{10a}']) {
         Cow::Owned(text.replace(['\u{120}', '\u{10a}'], "  "))
     } else {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::opening::{Opening, Tried};
 use self::skip::Skip;
+pub(crate) use self::escape::blank_marks;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
 use super::ends::first_match;

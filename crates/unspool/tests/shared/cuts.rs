@@ -52,6 +52,11 @@ pub(crate) fn characters(text: &str) -> Vec<Piece> {
 /// Cuts between characters, coarse or fine by chance.
 pub(crate) fn random_text(text: &str, random: &mut Random) -> Vec<Piece> {
     let mean = [2, 3, 6, 12, 40, 160][random.below(6) as usize];
+    text_of_mean(text, mean, random)
+}
+
+/// Cuts between characters, `mean` characters apart on average.
+pub(crate) fn text_of_mean(text: &str, mean: u64, random: &mut Random) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut start = 0;
     for (at, _) in text.char_indices().skip(1) {

@@ -1,0 +1,37 @@
+//! `unspool formats`.
+
+use serde_json::Value;
+
+use crate::unspool;
+
+#[test]
+fn the_table_has_every_name() {
+    let out = unspool(&["formats"], "").clean();
+    for name in ["hermes", "qwen3_coder", "deepseek_r1", "kimi_k2"] {
+        assert!(out.lines().any(|line| line.split_whitespace().next() == Some(name)), "no {name} in\n{out}");
+    }
+}
+
+#[test]
+fn json_has_the_same_rows() {
+    let rows: Value = serde_json::from_str(&unspool(&["formats", "--json"], "").clean()).expect("JSON");
+    let row = |name: &str| {
+        let rows = rows.as_array().expect("a list");
+        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    assert_eq!((&row("qwen3_coder")["tools"], &row("qwen3_coder")["reasoning"]), (&true.into(), &false.into()));
+    assert_eq!(row("kimi_k2")["reasoning"], true);
+}
+
+#[test]
+fn one_name_is_shown_alone() {
+    let out = unspool(&["formats", "qwen3_coder"], "").clean();
+    assert!(out.contains("qwen3_coder"), "{out}");
+    assert!(!out.contains("kimi_k2"), "{out}");
+}
+
+#[test]
+fn an_unknown_name_lists_near_ones() {
+    let err = unspool(&["formats", "qwen3-coder"], "").refused();
+    assert!(err.starts_with("error: no parser is named `qwen3-coder`\n  hint: did you mean `qwen3_coder`"), "{err}");
+}

@@ -1,0 +1,129 @@
+//! `unspool parse`.
+
+use serde_json::{Value, json};
+
+use crate::{TOOLS, TempFile, lines, unspool};
+
+const RAW: &str = "<think>\nWhich harbour?\n</think>\n\nI will look.\n<tool_call>\n\
+    {\"name\": \"tide\", \"arguments\": {\"harbour\": \"Looe\", \"days\": 2}}\n</tool_call>";
+
+const NAMES: [&str; 5] = ["parse", "--reasoning-parser", "qwen3", "--tool-call-parser", "hermes"];
+
+fn parse(more: &[&str], input: &str) -> String {
+    let tools = TempFile::new("tools.json", TOOLS);
+    let arguments = [&NAMES, more, &["--tools", tools.path()]].concat();
+    unspool(&arguments, input).clean()
+}
+
+fn parse_json(more: &[&str], input: &str) -> Value {
+    let mut message: Value = serde_json::from_str(&parse(&[more, &["--json"]].concat(), input)).expect("JSON");
+    for call in message["tool_calls"].as_array_mut().expect("a list") {
+        let id = call.as_object_mut().expect("a call").remove("id");
+        assert!(id.is_some_and(|id| id.as_str().is_some_and(|id| !id.is_empty())), "each call has an id");
+    }
+    message
+}
+
+#[test]
+fn json_is_the_message() {
+    assert_eq!(
+        parse_json(&[], RAW),
+        json!({
+            "reasoning": "Which harbour?",
+            "content": "I will look.",
+            "tool_calls": [{"name": "tide", "arguments": r#"{"harbour": "Looe", "days": 2}"#, "complete": true}],
+            "finish_reason": "tool_calls",
+            "reasoning_tokens": null,
+            "gate_step": null,
+            "diagnostics": [],
+        })
+    );
+}
+
+#[test]
+fn a_file_is_as_good_as_standard_input() {
+    let file = TempFile::new("output.txt", RAW);
+    assert_eq!(parse_json(&[file.path()], ""), parse_json(&["-"], RAW));
+}
+
+#[test]
+fn chunks_change_the_events_and_not_the_message() {
+    assert_eq!(parse_json(&["--chunk", "1"], RAW), parse_json(&[], RAW));
+    let events = lines(&parse(&["--chunk", "1", "--events"], RAW));
+    assert!(events.len() > lines(&parse(&["--events"], RAW)).len());
+    let joined = |kind: &str, field: &str| {
+        let texts = events.iter().filter(|event| event["type"] == kind).map(|event| event[field].as_str().unwrap());
+        texts.collect::<String>()
+    };
+    assert_eq!(joined("reasoning", "text"), "Which harbour?");
+    assert_eq!(joined("content", "text"), "I will look.");
+    assert_eq!(joined("call_start", "name"), "tide");
+    assert_eq!(joined("call_arguments", "json"), r#"{"harbour": "Looe", "days": 2}"#);
+    assert_eq!(events.last(), Some(&json!({"type": "call_end", "index": 0, "complete": true})));
+}
+
+#[test]
+fn the_picture_names_every_part() {
+    let out = parse(&[], RAW);
+    for part in
+        ["reasoning\n  Which harbour?\n", "content\n  I will look.\n", "call 0: tide  (", "finish_reason: tool_calls\n"]
+    {
+        assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
+    assert!(!out.contains('\u{1b}'), "no colours into a pipe");
+}
+
+#[test]
+fn a_cut_off_call_is_told() {
+    let cut = &RAW[..RAW.find("\", \"days").expect("in the text")];
+    let message = parse_json(&["--finish", "length"], cut);
+    assert_eq!(
+        message["tool_calls"],
+        json!([{"name": "tide", "arguments": r#"{"harbour": "Looe"#, "complete": false}])
+    );
+    assert_eq!(message["finish_reason"], "length");
+    let out = parse(&["--finish", "length"], cut);
+    assert!(out.contains("incomplete") && out.contains("warning: call_cut_off"), "{out}");
+    let text = parse_json(&["--finish", "length", "--incomplete-calls", "text"], cut);
+    assert_eq!(text["tool_calls"], json!([]));
+    assert!(text["content"].as_str().is_some_and(|content| content.contains("{\"name\": \"tide\"")), "{text}");
+}
+
+#[test]
+fn the_prompt_says_where_the_reply_begins() {
+    let arguments = ["parse", "--reasoning-parser", "qwen3", "--json", "--prompt"];
+    let thought = |prompt: &str| -> Value {
+        let out = unspool(&[&arguments[..], &[prompt]].concat(), "Short.\n</think>\n\nDone.").clean();
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let open = thought("<|im_start|>assistant\n<think>\n");
+    assert_eq!((&open["reasoning"], &open["content"]), (&json!("Short."), &json!("Done.")));
+    let file = TempFile::new("prompt.txt", "<|im_start|>assistant\n<think>\n");
+    let arguments = ["parse", "--reasoning-parser", "qwen3", "--json", "--prompt-file", file.path()];
+    let same: Value = serde_json::from_str(&unspool(&arguments, "Short.\n</think>\n\nDone.").clean()).expect("JSON");
+    assert_eq!(same, open);
+}
+
+#[test]
+fn a_request_brings_tools_and_more() {
+    let request = format!(r#"{{"tools": {TOOLS}, "tool_choice": "none"}}"#);
+    let request = TempFile::new("request.json", &request);
+    let arguments = [&NAMES[..], &["--json", "--request", request.path()]].concat();
+    let message: Value = serde_json::from_str(&unspool(&arguments, RAW).clean()).expect("JSON");
+    assert_eq!((&message["tool_calls"], &message["finish_reason"]), (&json!([]), &json!("stop")));
+}
+
+#[test]
+fn without_tools_a_hint_says_why_no_call_comes() {
+    let run = unspool(&[&NAMES[..], &["--json"]].concat(), RAW);
+    assert_eq!(run.code, Some(0));
+    assert!(run.err.contains("warning: no tools are given") && run.err.contains("hint: name them"), "{}", run.err);
+}
+
+#[test]
+fn bytes_that_are_not_text_are_replaced_and_told() {
+    let run = unspool(&["parse", "--json"], b"ab\xff\xfec");
+    assert!(run.err.contains("warning: the raw output is not UTF-8 at byte 2"), "{}", run.err);
+    let message: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(message["content"], "ab\u{fffd}\u{fffd}c");
+}

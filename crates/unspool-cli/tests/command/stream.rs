@@ -1,0 +1,218 @@
+//! `unspool stream`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{TOOLS, lines, unspool};
+
+fn stream(input: &[Value]) -> Vec<Value> {
+    let input: String = input.iter().map(|line| format!("{line}\n")).collect();
+    lines(&unspool(&["stream"], input).clean())
+}
+
+fn tools() -> Value {
+    serde_json::from_str(TOOLS).expect("JSON")
+}
+
+/// The kinds of the errors, and the messages' contents, in order.
+fn outcome(out: &[Value]) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    out.iter()
+        .filter_map(|line| match line.get("error") {
+            Some(error) => {
+                assert!(error["message"].is_string() && error["line"].is_u64(), "{error}");
+                text(&error["kind"])
+            }
+            None => line.get("message").map(|message| text(&message["content"]).unwrap_or_default()),
+        })
+        .collect()
+}
+
+#[test]
+fn a_reply_gives_its_events_and_its_message() {
+    let out = stream(&[
+        json!({"start": {"reasoning_parser": "qwen3", "tool_parser": "hermes", "tools": tools()}}),
+        json!({"delta": {"text": "<think>\nWhich?\n</think>\n\nLooking.\n<tool_call>\n{\"name\": \"tide\", "}}),
+        json!({"delta": {"text": "\"arguments\": {\"harbour\": \"Looe\"}}\n</tool_call>"}}),
+        json!({"finish": "stop"}),
+    ]);
+    let mut types: Vec<&str> = out.iter().filter_map(|line| line["event"]["type"].as_str()).collect();
+    types.dedup();
+    assert_eq!(types, ["reasoning", "content", "call_start", "call_arguments", "call_end"]);
+    let message = &out.last().expect("a message")["message"];
+    assert_eq!((&message["reasoning"], &message["content"]), (&json!("Which?"), &json!("Looking.")));
+    let call = &message["tool_calls"][0];
+    assert_eq!((&call["name"], &call["arguments"]), (&json!("tide"), &json!("{\"harbour\": \"Looe\"}")));
+    assert_eq!(message["finish_reason"], "tool_calls");
+    let id = out.iter().find_map(|line| line["event"]["id"].as_str()).expect("an id");
+    assert_eq!(call["id"], id);
+}
+
+#[test]
+fn replies_follow_one_another() {
+    let reply = |text: &str| [json!({"start": {}}), json!({"delta": {"text": text}}), json!({"finish": null})];
+    let out = stream(&[reply("one"), reply("two"), reply("")].concat());
+    assert_eq!(outcome(&out), ["one", "two", ""]);
+}
+
+#[test]
+fn null_is_as_good_as_missing() {
+    let fields = [
+        "reasoning_parser",
+        "tool_parser",
+        "model_type",
+        "tools",
+        "request",
+        "prompt",
+        "prompt_tokens",
+        "special_tokens",
+        "hidden_special_tokens",
+        "tokenizer_config",
+        "vocab",
+        "incomplete_calls",
+    ];
+    let start: serde_json::Map<String, Value> = fields.iter().map(|field| ((*field).to_owned(), Value::Null)).collect();
+    let out = stream(&[
+        json!({ "start": start }),
+        json!({"delta": {"text": "a", "ids": null}}),
+        json!({"delta": {"text": null}}),
+        json!({"finish": null}),
+    ]);
+    assert_eq!(outcome(&out), ["a"]);
+}
+
+#[test]
+fn ids_alone_are_enough_with_a_vocabulary() {
+    let start = json!({"start": {
+        "reasoning_parser": "qwen3",
+        "special_tokens": {"<think>": 1, "</think>": 2},
+        "prompt_tokens": [[7, "Hi"], [9, null, "c3"], [10, null, "a9"]],
+        "vocab": {"1": "<think>", "2": "</think>", "3": "caf", "4": {"hex": "c3"}, "5": {"hex": "a9"}, "6": "ok"},
+    }});
+    let ids = |ids: &[u32]| json!({"delta": {"ids": ids}});
+    let out = stream(&[start, ids(&[1, 3, 4]), ids(&[5]), ids(&[2, 6]), json!({"finish": "stop"})]);
+    let message = &out.last().expect("a message")["message"];
+    assert_eq!((&message["reasoning"], &message["content"]), (&json!("café"), &json!("ok")));
+    assert_eq!((&message["reasoning_tokens"], &message["gate_step"]), (&json!(3), &json!(4)));
+}
+
+#[test]
+fn a_refused_start_answers_once_and_the_next_works() {
+    let refused = |start: Value| {
+        let reply = [json!({ "start": start }), json!({"delta": {"text": "x"}}), json!({"finish": "stop"})];
+        let next = [json!({"start": {}}), json!({"delta": {"text": "next"}}), json!({"finish": "stop"})];
+        let out = stream(&[reply, next].concat());
+        let outcome = outcome(&out);
+        assert_eq!(outcome.get(1..), Some(&["next".to_owned()][..]), "{start}");
+        (outcome[0].clone(), out[0]["error"]["hint"].as_str().unwrap_or_default().to_owned())
+    };
+    let (kind, hint) = refused(json!({"tool_parser": "qwen3-coder"}));
+    assert!(kind == "unknown_name" && hint.contains("qwen3_coder"), "{kind}: {hint}");
+    assert_eq!(
+        refused(json!({"reasoning_parser": "k2_horizon", "request": {"reasoning_effort": "huge"}})).0,
+        "request"
+    );
+    assert_eq!(refused(json!({"request": {"tool_choice": 5}})).0, "request");
+    for (field, value) in [
+        ("reasoning_parser", json!(5)),
+        ("tools", json!({})),
+        ("request", json!([])),
+        ("prompt", json!([])),
+        ("prompt_tokens", json!([[1]])),
+        ("special_tokens", json!({"<a>": -1})),
+        ("hidden_special_tokens", json!("<a>")),
+        ("vocab", json!({"1": {"hex": "0"}})),
+        ("incomplete_calls", json!("keep")),
+    ] {
+        let (kind, hint) = refused(json!({ field: value }));
+        assert!(kind == "bad_start" && hint.starts_with("it must be"), "{field}: {kind}: {hint}");
+    }
+    assert_eq!(refused(json!("qwen3")).0, "bad_start");
+    assert_eq!(refused(Value::Null).0, "bad_start");
+}
+
+#[test]
+fn lines_that_cannot_be_used_are_skipped() {
+    let input = [
+        &b"{\"delta\": {\"text\": \"early\"}}"[..],
+        b"{\"finish\": \"stop\"}",
+        b"{\"start\": {}}",
+        b"not json",
+        b"",
+        b"[1]",
+        b"\"\xff\"",
+        b"{\"delta\": {\"text\": 5}}",
+        b"{\"delta\": {\"ids\": [-1]}}",
+        b"{\"delta\": {\"ids\": [5]}}",
+        b"{\"finish\": \"later\"}",
+        b"{\"start\": {}, \"finish\": \"stop\"}",
+        b"{}",
+        b"{\"delta\": {\"text\": \"kept\"}}",
+        b"{\"finish\": \"length\"}",
+    ]
+    .join(&b'\n');
+    let out = lines(&unspool(&["stream"], input).clean());
+    let bad = ["bad_line"; 5];
+    let expected: Vec<&str> = [&["not_started"; 2][..], &bad, &["no_vocab"], &["bad_line"; 3], &["kept"]].concat();
+    assert_eq!(outcome(&out), expected);
+    assert_eq!(out[2]["error"]["line"], 4);
+}
+
+#[test]
+fn an_unknown_field_is_told_once() {
+    let line = "{\"start\": {\"tool_parsr\": \"hermes\"}}\n{\"finish\": \"stop\"}\n";
+    let run = unspool(&["stream"], line.repeat(2));
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.err.matches("warning").count(), 1, "{}", run.err);
+    assert!(run.err.contains("did you mean `tool_parser`"), "{}", run.err);
+    assert_eq!(outcome(&lines(&run.out)), ["", ""]);
+}
+
+#[test]
+fn a_new_start_gives_up_the_open_reply() {
+    let out = stream(&[
+        json!({"start": {}}),
+        json!({"delta": {"text": "old"}}),
+        json!({"start": {}}),
+        json!({"delta": {"text": "new"}}),
+        json!({"finish": "stop"}),
+    ]);
+    assert_eq!(outcome(&out), ["new"]);
+}
+
+/// The next line is not sent before the answer to the last is there.
+#[test]
+fn answers_come_at_once() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .arg("stream")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let (sender, answers) = mpsc::channel();
+    let reader = thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    writeln!(input, "{}", json!({"start": {}})).expect("the command reads");
+    for word in ["one", "two", "three"] {
+        writeln!(input, "{}", json!({"delta": {"text": word}})).expect("the command reads");
+        let mut said = String::new();
+        while said != word {
+            let answer = answers.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| {
+                let _ = child.kill();
+                panic!("the answer to {word:?} is {said:?}");
+            });
+            let event: Value = serde_json::from_str(&answer).expect("JSON");
+            said.push_str(event["event"]["text"].as_str().expect("a text"));
+        }
+    }
+    drop(input);
+    assert!(child.wait().expect("the command ends").success());
+    drop(answers);
+    let _ = reader.join();
+}

@@ -1,0 +1,182 @@
+//! What a chat client reads: the pieces of JSON that streamed and whole answers are made of.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::engine::{ReplyEvent, TokenCounts};
+
+/// One chunk of a stream.
+#[derive(Debug, Serialize)]
+pub(super) struct Chunk<'a> {
+    pub(super) id: &'a str,
+    pub(super) object: &'static str,
+    pub(super) created: u64,
+    pub(super) model: &'a str,
+    pub(super) choices: Vec<ChunkChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) usage: Option<Usage>,
+}
+
+/// The choice of a chunk.
+#[derive(Debug, Serialize)]
+pub(super) struct ChunkChoice<'a> {
+    pub(super) index: usize,
+    pub(super) delta: Delta,
+    pub(super) logprobs: Option<()>,
+    pub(super) finish_reason: Option<&'a str>,
+    /// Only where the choice ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stop_reason: Option<Value>,
+}
+
+/// What is new.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Delta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<CallDelta>,
+}
+
+/// What is new of a call.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct CallDelta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    index: usize,
+    function: FunctionDelta,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct FunctionDelta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    arguments: String,
+}
+
+impl Delta {
+    /// The first delta of a choice.
+    pub(super) fn role() -> Self {
+        Self { role: Some("assistant"), content: Some(String::new()), ..Self::default() }
+    }
+
+    /// Folds the events of a step. A chat client joins each field for itself, so only the order within a field matters.
+    pub(super) fn of(events: Vec<ReplyEvent>) -> Self {
+        let mut delta = Self::default();
+        for event in events {
+            match event {
+                ReplyEvent::Reasoning(text) => append(&mut delta.reasoning, text),
+                ReplyEvent::Content(text) => append(&mut delta.content, text),
+                ReplyEvent::CallStart { index, id, name } => delta.tool_calls.push(CallDelta {
+                    id: Some(id),
+                    kind: Some("function"),
+                    index,
+                    function: FunctionDelta { name: Some(name), arguments: String::new() },
+                }),
+                ReplyEvent::CallArguments { index, json } => delta.arguments(index, json),
+                ReplyEvent::CallEnd { .. } | ReplyEvent::Note(_) => {}
+            }
+        }
+        delta
+    }
+
+    fn arguments(&mut self, index: usize, json: String) {
+        match self.tool_calls.iter_mut().rev().find(|call| call.index == index) {
+            Some(call) => call.function.arguments.push_str(&json),
+            None => {
+                let function = FunctionDelta { name: None, arguments: json };
+                self.tool_calls.push(CallDelta { index, function, ..CallDelta::default() });
+            }
+        }
+    }
+
+    /// Whether there is nothing new.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn append(field: &mut Option<String>, text: String) {
+    match field {
+        Some(known) => known.push_str(&text),
+        None => *field = Some(text),
+    }
+}
+
+/// Token counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Usage {
+    prompt_tokens: u64,
+    total_tokens: u64,
+    completion_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct CompletionDetails {
+    reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// The counts of several answers to one prompt.
+    pub(super) fn of(choices: &[TokenCounts], counts_reasoning: bool) -> Self {
+        let sum = |count: fn(&TokenCounts) -> u64| choices.iter().map(count).fold(0, u64::saturating_add);
+        let prompt_tokens = choices.iter().map(|choice| choice.prompt).max().unwrap_or(0);
+        let completion_tokens = sum(|choice| choice.completion);
+        let details = CompletionDetails { reasoning_tokens: sum(|choice| choice.reasoning) };
+        Self {
+            prompt_tokens,
+            total_tokens: prompt_tokens.saturating_add(completion_tokens),
+            completion_tokens,
+            completion_tokens_details: counts_reasoning.then_some(details),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_step_becomes_one_delta() {
+        let delta = Delta::of(vec![
+            ReplyEvent::Reasoning("hm".into()),
+            ReplyEvent::Content("a".into()),
+            ReplyEvent::CallStart { index: 1, id: "x".into(), name: "f".into() },
+            ReplyEvent::CallArguments { index: 1, json: "{".into() },
+            ReplyEvent::CallEnd { index: 1, complete: false },
+            ReplyEvent::Content("b".into()),
+        ]);
+        let expected = json!({
+            "content": "ab", "reasoning": "hm",
+            "tool_calls": [{"id": "x", "type": "function", "index": 1, "function": {"name": "f", "arguments": "{"}}],
+        });
+        assert_eq!(serde_json::to_value(&delta).ok(), Some(expected));
+        let later = Delta::of(vec![ReplyEvent::CallArguments { index: 1, json: "}".into() }]);
+        let expected = json!({"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]});
+        assert_eq!(serde_json::to_value(&later).ok(), Some(expected));
+        assert!(Delta::of(vec![ReplyEvent::CallEnd { index: 1, complete: true }]).is_empty());
+    }
+
+    #[test]
+    fn the_prompt_counts_once() {
+        let one = TokenCounts { prompt: 5, completion: 7, reasoning: 2 };
+        let usage = Usage::of(&[one, one], true);
+        let expected = json!({
+            "prompt_tokens": 5, "total_tokens": 19, "completion_tokens": 14,
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        });
+        assert_eq!(serde_json::to_value(usage).ok(), Some(expected));
+        let plain = serde_json::to_value(Usage::of(&[], false)).expect("counts are JSON");
+        assert!(plain.get("completion_tokens_details").is_none());
+    }
+}

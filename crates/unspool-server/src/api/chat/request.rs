@@ -1,0 +1,251 @@
+//! From a body to a request that can be answered: the checks of vLLM's API, under this server's settings.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use unspool::{Request, ToolChoice};
+
+use super::tools::{self, ToolRules};
+use super::types::{ChatBody, ChatMessage, OneOrMany};
+use crate::error::ApiError;
+use crate::hash::request_hash;
+
+/// Most answers to one request.
+const MOST_ANSWERS: i64 = 128;
+/// Most stop texts, as in vLLM.
+const MOST_STOPS: usize = 4;
+
+/// A request that has passed the checks.
+#[derive(Debug, Clone, Default)]
+pub struct ChatRequest {
+    /// Name of the model, as the client wrote it.
+    pub model: Option<String>,
+    /// The conversation.
+    pub messages: Vec<ChatMessage>,
+    /// The tools, as they came.
+    pub tools: Vec<Value>,
+    /// What the parser needs.
+    pub parse: Request,
+    /// The form of the answer.
+    pub response_format: Option<Value>,
+    /// How the answer is made.
+    pub sampling: Sampling,
+    /// Whether the answer goes on with the last message.
+    pub continue_final: bool,
+    /// Whether the prompt ends with the beginning of an answer.
+    pub generation_prompt: bool,
+    /// Number of answers.
+    pub n: usize,
+    /// How they are given.
+    pub delivery: Delivery,
+    /// What the request asks, in a number.
+    pub hash: u64,
+}
+
+/// How an answer is made.
+#[derive(Debug, Clone, Default)]
+pub struct Sampling {
+    /// Most tokens.
+    pub max_tokens: Option<u64>,
+    /// Fewest tokens.
+    pub min_tokens: u64,
+    /// Makes it reproducible.
+    pub seed: Option<i64>,
+    /// Texts that end it.
+    pub stop: Vec<String>,
+    /// Further fields, for the backend.
+    pub others: Map<String, Value>,
+}
+
+/// How answers are given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// In one piece.
+    #[default]
+    Whole,
+    /// As they are written.
+    Stream {
+        /// A last chunk with the token counts.
+        usage: bool,
+        /// Token counts in every chunk.
+        continuous: bool,
+    },
+}
+
+/// Fields that the gateway answers for itself; all others go on to the backend.
+const OWN_FIELDS: [&str; 29] = [
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "functions",
+    "function_call",
+    "stream",
+    "stream_options",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "min_tokens",
+    "seed",
+    "stop",
+    "include_reasoning",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "documents",
+    "add_generation_prompt",
+    "continue_final_message",
+    "add_special_tokens",
+    "logprobs",
+    "top_logprobs",
+    "echo",
+    "store",
+    "metadata",
+    "modalities",
+    "service_tier",
+];
+
+/// Fields that vLLM refuses without a flag that this gateway does not have yet, and why.
+const REFUSED: [(&str, &str); 3] = [
+    ("chat_template", "a chat template in the request is not allowed here"),
+    ("mm_processor_kwargs", "processor arguments in the request are not allowed here"),
+    ("thinking_token_budget", "a budget for thinking needs a backend that is set up for it"),
+];
+
+impl ChatRequest {
+    /// Reads and checks a body.
+    ///
+    /// # Errors
+    /// What vLLM refuses, with the field in question.
+    pub fn read(body: &Value, rules: ToolRules) -> Result<Self, ApiError> {
+        let parsed: ChatBody = super::super::read_body(body)?;
+        let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+        refuse(object, &parsed)?;
+        let parse = tools::read(body, &parsed, rules)?;
+        let mut request = Self {
+            sampling: sampling(&parsed, object)?,
+            n: answers(parsed.n)?,
+            delivery: delivery(&parsed)?,
+            continue_final: parsed.continue_final_message == Some(true),
+            generation_prompt: parsed.add_generation_prompt != Some(false),
+            hash: request_hash(object),
+            model: parsed.model,
+            messages: parsed.messages,
+            tools: parsed.tools.unwrap_or_default(),
+            response_format: parsed.response_format,
+            parse,
+        };
+        request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
+        Ok(request)
+    }
+
+    /// The form that the answer must have, if it is not plain text: `json_object` or `json_schema`.
+    #[must_use]
+    pub fn response_format_kind(&self) -> Option<&str> {
+        let kind = self.response_format.as_ref()?.get("type")?.as_str()?;
+        ["json_object", "json_schema"].contains(&kind).then_some(kind)
+    }
+
+    /// A request for an answer to one text, without tools.
+    #[must_use]
+    pub fn of_prompt(prompt: String, sampling: Sampling, hash: u64) -> Self {
+        let parse = Request { tool_choice: ToolChoice::None, tools: Arc::default(), ..Request::default() };
+        let messages = vec![ChatMessage::user(prompt)];
+        Self { messages, parse, sampling, hash, n: 1, generation_prompt: true, ..Self::default() }
+    }
+}
+
+fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> {
+    if body.messages.is_empty() {
+        return Err(ApiError::bad_field("messages", "`messages` must hold one message at least"));
+    }
+    for (field, why) in REFUSED {
+        if object.get(field).is_some_and(|value| !value.is_null()) {
+            return Err(ApiError::bad_field(field, why));
+        }
+    }
+    if object.get("chat_template_kwargs").and_then(|kwargs| kwargs.get("chat_template")).is_some() {
+        return Err(ApiError::bad_field("chat_template_kwargs", REFUSED[0].1));
+    }
+    if body.logprobs == Some(true) || body.top_logprobs.is_some_and(|count| count > 0) {
+        return Err(ApiError::bad_field("logprobs", "log probabilities are not available"));
+    }
+    if body.continue_final_message == Some(true) && body.add_generation_prompt == Some(true) {
+        let message = "`continue_final_message` and `add_generation_prompt` cannot both be true";
+        return Err(ApiError::bad_field("continue_final_message", message));
+    }
+    in_range("temperature", body.temperature, |t| t >= 0.0, "0 or more")?;
+    in_range("top_p", body.top_p, |p| p > 0.0 && p <= 1.0, "more than 0 and at most 1")
+}
+
+fn in_range(field: &str, value: Option<f64>, fits: fn(f64) -> bool, range: &str) -> Result<(), ApiError> {
+    match value {
+        Some(value) if !fits(value) => {
+            Err(ApiError::bad_field(field, format!("`{field}` is {value}; it must be {range}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A count of at least `least`.
+pub(crate) fn count(field: &str, value: Option<i64>, least: u64) -> Result<Option<u64>, ApiError> {
+    let Some(value) = value else { return Ok(None) };
+    match u64::try_from(value) {
+        Ok(count) if count >= least => Ok(Some(count)),
+        _ => Err(ApiError::bad_field(field, format!("`{field}` is {value}; it must be {least} or more"))),
+    }
+}
+
+/// The number of answers that a request asks for.
+pub(crate) fn answers(n: Option<i64>) -> Result<usize, ApiError> {
+    match n {
+        None => Ok(1),
+        Some(n @ 1..=MOST_ANSWERS) => Ok(usize::try_from(n).unwrap_or(1)),
+        Some(n) => Err(ApiError::bad_field("n", format!("`n` is {n}; it must be from 1 to {MOST_ANSWERS}"))),
+    }
+}
+
+/// The texts that end an answer.
+pub(crate) fn stops(stop: Option<OneOrMany>) -> Result<Vec<String>, ApiError> {
+    let stops = stop.map(OneOrMany::texts).unwrap_or_default();
+    if stops.len() > MOST_STOPS {
+        return Err(ApiError::bad_field(
+            "stop",
+            format!("`stop` holds {} texts; {MOST_STOPS} are allowed", stops.len()),
+        ));
+    }
+    Ok(stops)
+}
+
+fn sampling(body: &ChatBody, object: &Map<String, Value>) -> Result<Sampling, ApiError> {
+    let older = count("max_tokens", body.max_tokens, 1)?;
+    let max_tokens = count("max_completion_tokens", body.max_completion_tokens, 1)?.or(older);
+    let mut min_tokens = count("min_tokens", body.min_tokens, 0)?.unwrap_or(0);
+    if let Some(max) = max_tokens
+        && min_tokens > max
+    {
+        let message = format!("`min_tokens` is {min_tokens}; it must not be more than the most tokens, {max}");
+        return Err(ApiError::bad_field("min_tokens", message));
+    }
+    if body.ignore_eos == Some(true) {
+        min_tokens = max_tokens.unwrap_or(min_tokens);
+    }
+    let others = object
+        .iter()
+        .filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone())?, others })
+}
+
+fn delivery(body: &ChatBody) -> Result<Delivery, ApiError> {
+    let options = body.stream_options.unwrap_or_default();
+    if body.stream != Some(true) {
+        return match body.stream_options {
+            Some(_) => Err(ApiError::bad_field("stream_options", "`stream_options` needs `stream: true`")),
+            None => Ok(Delivery::Whole),
+        };
+    }
+    let usage = options.include_usage == Some(true);
+    Ok(Delivery::Stream { usage, continuous: usage && options.continuous_usage_stats == Some(true) })
+}

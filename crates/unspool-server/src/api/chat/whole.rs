@@ -1,0 +1,89 @@
+//! An answer in one piece: the same steps, folded.
+
+use axum::response::Response;
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+use unspool::ToolCall;
+
+use super::super::service::json_response;
+use super::Frame;
+use super::chunk::Usage;
+use crate::backend::BackendError;
+use crate::engine::{Ending, Reply, ReplyEvent, TokenCounts};
+use crate::error::ApiError;
+
+/// Waits for all answers and gives them.
+pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Response, ApiError> {
+    let answers = try_join_all(replies.into_iter().map(Answer::of)).await?;
+    let tokens: Vec<TokenCounts> = answers.iter().map(|answer| answer.tokens).collect();
+    let choices: Vec<Value> = answers.into_iter().enumerate().map(|(index, answer)| answer.choice(index)).collect();
+    Ok(json_response(&json!({
+        "id": frame.id,
+        "object": "chat.completion",
+        "created": frame.created,
+        "model": frame.model,
+        "choices": choices,
+        "service_tier": null,
+        "system_fingerprint": null,
+        "usage": Usage::of(&tokens, frame.counts_reasoning),
+        "prompt_logprobs": null,
+        "kv_transfer_params": null,
+    })))
+}
+
+/// A folded answer.
+#[derive(Default)]
+struct Answer {
+    reasoning: String,
+    content: String,
+    calls: Vec<ToolCall>,
+    ending: Option<Ending>,
+    tokens: TokenCounts,
+}
+
+impl Answer {
+    async fn of(mut reply: Reply) -> Result<Self, BackendError> {
+        let mut answer = Self::default();
+        while let Some(step) = reply.next().await {
+            let step = step?;
+            answer.tokens = step.tokens;
+            answer.ending = step.ending;
+            step.events.into_iter().for_each(|event| answer.take(event));
+        }
+        Ok(answer)
+    }
+
+    fn take(&mut self, event: ReplyEvent) {
+        match event {
+            ReplyEvent::Reasoning(text) => self.reasoning.push_str(&text),
+            ReplyEvent::Content(text) => self.content.push_str(&text),
+            ReplyEvent::CallStart { id, name, .. } => self.calls.push(ToolCall { id, name, ..ToolCall::default() }),
+            ReplyEvent::CallArguments { index, json } => {
+                if let Some(call) = self.calls.get_mut(index) {
+                    call.arguments.push_str(&json);
+                }
+            }
+            ReplyEvent::CallEnd { .. } | ReplyEvent::Note(_) => {}
+        }
+    }
+
+    fn choice(self, index: usize) -> Value {
+        let text = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
+        let silent = self.reasoning.is_empty() && self.calls.is_empty();
+        // An answer that says nothing at all is an empty text; beside a thought or a call it is no text.
+        let content = if silent { Value::String(self.content) } else { text(self.content) };
+        let mut message = json!({
+            "role": "assistant", "content": content, "refusal": null, "annotations": null, "audio": null,
+            "function_call": null, "reasoning": text(self.reasoning),
+        });
+        if !self.calls.is_empty() {
+            let call = |call: ToolCall| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
+            message["tool_calls"] = self.calls.into_iter().map(call).collect();
+        }
+        let (reason, stopped_at) = self.ending.map(|ending| (ending.reason, ending.stopped_at)).unzip();
+        json!({
+            "index": index, "message": message, "logprobs": null, "finish_reason": reason,
+            "stop_reason": stopped_at.flatten(), "token_ids": null,
+        })
+    }
+}

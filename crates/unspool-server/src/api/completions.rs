@@ -1,0 +1,144 @@
+//! `POST /v1/completions`: the raw channel. A backend that has one answers for itself; for the others the raw output is
+//! given as it is, with no parser in between.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures_util::stream::{self, StreamExt as _};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::chat::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
+use super::service::json_response;
+use super::{answer_id, event_stream, json_body, read_body};
+use crate::app::App;
+use crate::backend::{BackendError, Job, Piece, Pieces, StopReason};
+use crate::error::ApiError;
+use crate::hash::request_hash;
+use crate::unique;
+
+/// Most tokens where the request does not say, as in OpenAI's API.
+const DEFAULT_MAX_TOKENS: u64 = 16;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CompletionBody {
+    model: Option<String>,
+    prompt: Option<Value>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    n: Option<i64>,
+    max_tokens: Option<i64>,
+    seed: Option<i64>,
+    stop: Option<OneOrMany>,
+}
+
+/// Answers a completions request.
+pub(super) async fn serve(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let (raw, body) = json_body(&headers, body)?;
+    let parsed: CompletionBody = read_body(&body)?;
+    let model = app.model_name(parsed.model.as_deref())?;
+    if let Some(answer) = app.backend().forward(raw).await {
+        return Ok(answer?);
+    }
+    if answers(parsed.n)? != 1 {
+        return Err(ApiError::bad_field("n", "raw completions are given one at a time"));
+    }
+    let Some(Value::String(prompt)) = parsed.prompt else {
+        return Err(ApiError::bad_field("prompt", "`prompt` must be one text"));
+    };
+    let sampling = Sampling {
+        max_tokens: count("max_tokens", parsed.max_tokens, 1)?.or(Some(DEFAULT_MAX_TOKENS)),
+        seed: parsed.seed,
+        stop: stops(parsed.stop)?,
+        ..Sampling::default()
+    };
+    let hash = body.as_object().map(request_hash).unwrap_or_default();
+    let request = Arc::new(ChatRequest::of_prompt(prompt, sampling, hash));
+    let prompt = Arc::new(app.backend().prompt(&request)?);
+    let pieces = app.backend().start(Job { request, prompt, choice: 0 }).await?;
+    let frame = RawFrame { id: answer_id("cmpl", &headers), created: unique::now(), model };
+    if parsed.stream == Some(true) {
+        let usage = parsed.stream_options.is_some_and(|options| options.include_usage == Some(true));
+        return Ok(frame.stream(pieces, usage));
+    }
+    frame.whole(pieces).await
+}
+
+struct RawFrame {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+impl RawFrame {
+    fn body(&self, choices: &Value) -> Value {
+        json!({"id": self.id, "object": "text_completion", "created": self.created, "model": self.model, "choices": choices})
+    }
+
+    async fn whole(self, mut pieces: Pieces) -> Result<Response, ApiError> {
+        let (mut all, mut usage, mut ending) = (String::new(), Value::Null, (Value::Null, Value::Null));
+        while let Some(piece) = pieces.next().await {
+            match piece? {
+                Piece::Tokens { text, .. } => all.push_str(&text),
+                Piece::Stopped { reason, at } => ending = (word(reason), at.unwrap_or_default()),
+                Piece::Usage { prompt, completion } => usage = counts(prompt, completion),
+            }
+        }
+        let (reason, at) = ending;
+        let choice = json!([{"index": 0, "text": all, "logprobs": null, "finish_reason": reason, "stop_reason": at}]);
+        let mut body = self.body(&choice);
+        body["usage"] = usage;
+        Ok(json_response(&body))
+    }
+
+    fn stream(self, pieces: Pieces, with_usage: bool) -> Response {
+        let events = pieces.filter_map(move |piece| {
+            let event = self.event(piece, with_usage).map(|event| Ok::<_, Infallible>(format!("data: {event}\n\n")));
+            async { event }
+        });
+        let done = stream::iter([Ok("data: [DONE]\n\n".to_owned())]);
+        event_stream(Body::from_stream(events.chain(done)))
+    }
+
+    fn event(&self, piece: Result<Piece, BackendError>, with_usage: bool) -> Option<Value> {
+        Some(match piece {
+            Ok(Piece::Tokens { text, .. }) if text.is_empty() => return None,
+            Ok(Piece::Tokens { text, .. }) => {
+                self.body(&json!([{"index": 0, "text": text, "logprobs": null, "finish_reason": null}]))
+            }
+            Ok(Piece::Stopped { reason, at }) => self.body(&json!([
+                {"index": 0, "text": "", "logprobs": null, "finish_reason": word(reason), "stop_reason": at}
+            ])),
+            Ok(Piece::Usage { .. }) if !with_usage => return None,
+            Ok(Piece::Usage { prompt, completion }) => {
+                let mut body = self.body(&json!([]));
+                body["usage"] = counts(prompt, completion);
+                body
+            }
+            Err(error) => ApiError::from(error).body(),
+        })
+    }
+}
+
+fn word(reason: StopReason) -> Value {
+    Value::String(match reason {
+        StopReason::Stop => "stop".to_owned(),
+        StopReason::Length => "length".to_owned(),
+        StopReason::Other(word) => word,
+    })
+}
+
+fn counts(prompt: u64, completion: u64) -> Value {
+    let total = prompt.saturating_add(completion);
+    json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total})
+}

@@ -1,0 +1,110 @@
+//! The HTTP surfaces.
+
+pub mod chat;
+mod completions;
+mod service;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::DefaultBodyLimit;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::Value;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::trace::TraceLayer;
+
+use crate::app::App;
+use crate::auth;
+use crate::error::ApiError;
+
+/// Longest request body, in bytes.
+const LONGEST_BODY: usize = 64 << 20;
+/// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
+const LONGEST_REQUEST_ID: usize = 128;
+
+/// All routes of the gateway.
+pub fn router(app: Arc<App>) -> Router {
+    let keys: Arc<[String]> = app.keys().into();
+    Router::new()
+        .route("/v1/chat/completions", post(chat::serve))
+        .route("/v1/completions", post(completions::serve))
+        .route("/v1/models", get(service::models))
+        .route("/health", get(service::health))
+        .route("/ping", get(service::health).post(service::health))
+        .route("/version", get(service::version))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(middleware::from_fn_with_state(keys, auth::check))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(TraceLayer::new_for_http())
+        .with_state(app)
+}
+
+async fn no_such_path(uri: Uri) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at `{}`", uri.path()))
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("`{}` does not take {method}", uri.path()))
+}
+
+/// A fault of ours must not look like a dead connection.
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request").into_response()
+}
+
+/// A JSON body as it came.
+fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(Bytes, Value), ApiError> {
+    let body = body.map_err(|rejection| ApiError::new(rejection.status(), rejection.body_text()))?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence != "application/json" && !(essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Err(
+            ApiError::bad_body("the body must be JSON").hint("send the header `Content-Type: application/json`")
+        );
+    }
+    let value =
+        serde_json::from_slice(&body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))?;
+    Ok((body, value))
+}
+
+/// The fields of a body, with the place of what does not fit.
+fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        let path = error.path().to_string();
+        let param = (path != ".").then(|| path.clone());
+        let message = match &param {
+            Some(path) => format!("`{path}` does not fit: {}", error.inner()),
+            None => error.inner().to_string(),
+        };
+        ApiError { param, ..ApiError::bad_body(message) }
+    })
+}
+
+/// The id of an answer: made of the client's own id for the request, if it sent one.
+fn answer_id(prefix: &str, headers: &HeaderMap) -> String {
+    let own = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    match own.filter(|id| !id.is_empty() && id.len() <= LONGEST_REQUEST_ID) {
+        Some(id) => format!("{prefix}-{id}"),
+        None => format!("{prefix}-{:016x}", crate::unique::number()),
+    }
+}
+
+/// A stream of server-sent events.
+fn event_stream(frames: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // Tells buffering proxies to pass each event on at once.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, frames).into_response()
+}

@@ -1,0 +1,164 @@
+//! The gateway's state: everything that is settled at start-up.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use unspool::setup::{Half, Pair};
+use unspool::{Registry, Setup};
+
+use crate::api::chat::ToolRules;
+use crate::backend::Backend;
+use crate::backend::mock::Mock;
+use crate::backend::openai::OpenAi;
+use crate::backend::replay::Replay;
+use crate::config::{BackendSpec, ServeConfig};
+use crate::error::{ApiError, StartupError};
+use crate::prompt::ChatMl;
+use crate::unique;
+
+/// A gateway that is ready to serve.
+pub struct App {
+    pair: Pair,
+    backend: Arc<dyn Backend>,
+    rules: ToolRules,
+    has_reasoning_parser: bool,
+    names: Vec<String>,
+    default_name: String,
+    keys: Vec<String>,
+    started: u64,
+}
+
+impl App {
+    /// Checks the settings, loads the formats and opens the backend, in vLLM's order: values, plugins (tools first), names.
+    ///
+    /// # Errors
+    /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
+    pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
+        config.check()?;
+        let mut registry = Registry::builtin();
+        plug(&mut registry, config.tool_parser_plugin.as_deref(), Half::Tools)?;
+        if config.reasoning_parser_plugin != config.tool_parser_plugin {
+            plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
+        }
+        let setup = Setup {
+            reasoning_parser: config.reasoning_parser.clone(),
+            tool_parser: config.tool_call_parser.clone(),
+            ..Setup::default()
+        };
+        let (pair, backend) = open(config, &registry, setup)?;
+        let default_name = match &config.backend {
+            BackendSpec::Mock => "mock",
+            BackendSpec::Replay(_) => "replay",
+            BackendSpec::OpenAi(_) => config.backend_model.as_deref().unwrap_or("default"),
+        };
+        Ok(Self {
+            pair,
+            backend,
+            rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
+            has_reasoning_parser: config.reasoning_parser.is_some(),
+            names: config.served_model_name.clone(),
+            default_name: default_name.to_owned(),
+            keys: config.keys(),
+            started: unique::now(),
+        })
+    }
+
+    /// The pair of formats.
+    #[must_use]
+    pub fn pair(&self) -> &Pair {
+        &self.pair
+    }
+
+    /// The backend.
+    #[must_use]
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// Whether `--reasoning-parser` is set.
+    #[must_use]
+    pub fn has_reasoning_parser(&self) -> bool {
+        self.has_reasoning_parser
+    }
+
+    /// The names of `--served-model-name`.
+    #[must_use]
+    pub fn served_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What the model is called if nobody named it.
+    #[must_use]
+    pub fn default_name(&self) -> &str {
+        &self.default_name
+    }
+
+    /// When the gateway started, in seconds since 1970.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.clone()
+    }
+
+    pub(crate) fn tool_rules(&self) -> ToolRules {
+        self.rules
+    }
+
+    /// The name that stands in an answer to a request for `asked`.
+    ///
+    /// # Errors
+    /// The name is not served.
+    pub fn model_name(&self, asked: Option<&str>) -> Result<String, ApiError> {
+        match (self.names.first(), asked.filter(|name| !name.is_empty())) {
+            (None, asked) => Ok(asked.unwrap_or(&self.default_name).to_owned()),
+            (Some(first), None) => Ok(first.clone()),
+            (Some(first), Some(asked)) if self.names.iter().any(|name| name == asked) => Ok(first.clone()),
+            (Some(_), Some(asked)) => {
+                let error = ApiError::new(StatusCode::NOT_FOUND, format!("the model `{asked}` is not served here"));
+                let error = ApiError { param: Some("model".to_owned()), ..error };
+                Err(error.hint(format!("served: {}", self.names.join(", "))))
+            }
+        }
+    }
+}
+
+fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {
+    let Some(path) = file else { return Ok(()) };
+    let (flag, to_name) = match half {
+        Half::Tools => ("--tool-parser-plugin", "--tool-call-parser"),
+        Half::Reasoning => ("--reasoning-parser-plugin", "--reasoning-parser"),
+    };
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        StartupError::new(format!("cannot read the format file {shown} of {flag}: {error}"))
+            .hint("plugins are format files (TOML), no Python modules; `unspool formats NAME` shows one")
+    })?;
+    let brought = registry.add(&shown, &text)?;
+    if brought.iter().any(|(brought, _)| *brought == half) {
+        return Ok(());
+    }
+    Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}")))
+}
+
+fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
+    match &config.backend {
+        BackendSpec::Mock => {
+            let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
+            Ok((pair, Arc::new(mock)))
+        }
+        BackendSpec::Replay(path) => {
+            let replay = Replay::open(path)?;
+            setup.vocabulary = replay.vocabulary();
+            Ok((registry.pair(&setup)?, Arc::new(replay)))
+        }
+        BackendSpec::OpenAi(url) => {
+            let pair = registry.pair(&setup)?;
+            let renderer = Arc::new(ChatMl::new(pair.clone()));
+            Ok((pair, Arc::new(OpenAi::new(url, config, renderer)?)))
+        }
+    }
+}

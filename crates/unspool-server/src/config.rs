@@ -1,0 +1,229 @@
+//! What `unspool serve` is told: one struct, with vLLM's names where vLLM has the same thing.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::StartupError;
+
+/// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct ServeConfig {
+    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), `openai:URL` (a raw /v1/completions server)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
+    pub backend: BackendSpec,
+
+    /// How the model writes its thoughts: a name of `unspool formats`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
+    pub reasoning_parser: Option<String>,
+
+    /// How the model writes tool calls: a name of `unspool formats`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
+    pub tool_call_parser: Option<String>,
+
+    /// Let the model decide whether to call tools (`tool_choice: "auto"`); needs --tool-call-parser
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub enable_auto_tool_choice: bool,
+
+    /// A format file of your own, for --reasoning-parser
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub reasoning_parser_plugin: Option<PathBuf>,
+
+    /// A format file of your own, for --tool-call-parser
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub tool_parser_plugin: Option<PathBuf>,
+
+    /// Address to listen on
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "127.0.0.1"))]
+    pub host: String,
+
+    /// Port to listen on; 0 takes a free one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", default_value_t = 8000))]
+    pub port: u16,
+
+    /// Keys that clients must send as `Authorization: Bearer KEY`; none: the API is open [env: VLLM_API_KEY]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KEY", num_args = 1.., hide_env_values = true))]
+    pub api_key: Vec<Secret>,
+
+    /// Names of the model; others are answered with 404. The first one stands in replies. None: any name is served
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", num_args = 1..))]
+    pub served_model_name: Vec<String>,
+
+    /// Tokens a second that the mock backend writes; 0: as fast as they are taken
+    #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", default_value_t = 200.0))]
+    pub mock_rate: f64,
+
+    /// Model name to send to the backend; none: the name in the request
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
+    pub backend_model: Option<String>,
+
+    /// Key for the backend, sent as a bearer token
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "KEY", env = "UNSPOOL_BACKEND_API_KEY", hide_env_values = true)
+    )]
+    pub backend_api_key: Option<Secret>,
+
+    /// Longest silence of the backend, in seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 600))]
+    pub backend_timeout: u64,
+
+    /// Most tokens to ask the backend for if the request does not say
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
+    pub default_max_tokens: u64,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendSpec::Mock,
+            reasoning_parser: None,
+            tool_call_parser: None,
+            enable_auto_tool_choice: false,
+            reasoning_parser_plugin: None,
+            tool_parser_plugin: None,
+            host: "127.0.0.1".to_owned(),
+            port: 8000,
+            api_key: Vec::new(),
+            served_model_name: Vec::new(),
+            mock_rate: 200.0,
+            backend_model: None,
+            backend_api_key: None,
+            backend_timeout: 600,
+            default_max_tokens: 4096,
+        }
+    }
+}
+
+impl ServeConfig {
+    /// The keys that count, as in vLLM: those of `--api-key`, else the one in `VLLM_API_KEY`; empty ones are no keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let given: Vec<String> = if self.api_key.is_empty() {
+            std::env::var("VLLM_API_KEY").into_iter().collect()
+        } else {
+            self.api_key.iter().map(|key| key.reveal().to_owned()).collect()
+        };
+        given.into_iter().filter(|key| !key.is_empty()).collect()
+    }
+
+    /// Checks what can be checked without looking at files or names.
+    ///
+    /// # Errors
+    /// Settings that contradict each other, or a value out of its range.
+    pub fn check(&self) -> Result<(), StartupError> {
+        if self.enable_auto_tool_choice && self.tool_call_parser.is_none() {
+            return Err(StartupError::new("--enable-auto-tool-choice is set, but --tool-call-parser is not")
+                .hint("name the model's format with --tool-call-parser; `unspool formats` lists the names"));
+        }
+        if !(self.mock_rate.is_finite() && self.mock_rate >= 0.0) {
+            return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate)));
+        }
+        if self.default_max_tokens == 0 {
+            return Err(StartupError::new("--default-max-tokens is 0; it must be 1 or more"));
+        }
+        Ok(())
+    }
+}
+
+/// A key: it never shows in a log.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The key itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(key: &str) -> Self {
+        Self(key.to_owned())
+    }
+}
+
+impl FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(key: &str) -> Result<Self, Self::Err> {
+        Ok(Self::from(key))
+    }
+}
+
+/// Who writes the raw output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum BackendSpec {
+    /// No model: plausible turns in the format's own syntax.
+    #[default]
+    Mock,
+    /// Recorded raw outputs, JSON Lines.
+    Replay(PathBuf),
+    /// A raw `/v1/completions` server, by its base URL.
+    OpenAi(String),
+}
+
+impl fmt::Display for BackendSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mock => f.write_str("mock"),
+            Self::Replay(path) => write!(f, "replay:{}", path.display()),
+            Self::OpenAi(url) => write!(f, "openai:{url}"),
+        }
+    }
+}
+
+impl FromStr for BackendSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "mock" => Ok(Self::Mock),
+            Some(("replay", path)) if !path.is_empty() => Ok(Self::Replay(PathBuf::from(path))),
+            Some(("openai", url)) if url.starts_with("http://") || url.starts_with("https://") => {
+                Ok(Self::OpenAi(url.to_owned()))
+            }
+            Some(("openai", url)) => Err(format!("`{url}` is no http:// or https:// address")),
+            _ => Err(format!("no backend is called `{text}`; it can be mock, replay:FILE or openai:URL")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_read_and_written_alike() {
+        for text in ["mock", "replay:a/b.jsonl", "openai:http://127.0.0.1:8001/v1", "openai:https://host"] {
+            assert_eq!(text.parse::<BackendSpec>().map(|spec| spec.to_string()).as_deref(), Ok(text));
+        }
+        for text in ["", "mock:", "replay:", "openai:host:80", "vllm"] {
+            assert!(text.parse::<BackendSpec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn automatic_choice_needs_a_parser() {
+        let config = ServeConfig { enable_auto_tool_choice: true, ..ServeConfig::default() };
+        let error = config.check().expect_err("no parser is named");
+        assert!(error.message.contains("--tool-call-parser") && error.hint.is_some());
+        let config = ServeConfig { tool_call_parser: Some("hermes".into()), ..ServeConfig::default() };
+        assert_eq!(config.check(), Ok(()), "a parser alone serves required and named choices");
+    }
+
+    #[test]
+    fn empty_keys_are_no_keys() {
+        let config = ServeConfig { api_key: vec!["".into(), "k".into()], ..ServeConfig::default() };
+        assert_eq!(config.keys(), ["k"]);
+        assert!(!format!("{config:?}").contains("\"k\""), "a key shows in a log");
+    }
+}

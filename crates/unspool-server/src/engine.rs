@@ -1,0 +1,225 @@
+//! One answer: the pieces of a backend through the parser, as steps that any surface can show.
+
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use unspool::{Delta, Diagnostic, Event, FinishReason, Parser};
+
+use crate::backend::{BackendError, Piece, Pieces, StopReason};
+
+/// What a parser says, owned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyEvent {
+    /// More of the thought.
+    Reasoning(String),
+    /// More of the answer.
+    Content(String),
+    /// A call begins.
+    CallStart {
+        /// Its position, from 0.
+        index: usize,
+        /// Its id.
+        id: String,
+        /// Its function.
+        name: String,
+    },
+    /// More of a call's arguments.
+    CallArguments {
+        /// The call's position.
+        index: usize,
+        /// A piece of JSON text.
+        json: String,
+    },
+    /// A call is over.
+    CallEnd {
+        /// The call's position.
+        index: usize,
+        /// Whether its arguments are complete.
+        complete: bool,
+    },
+    /// Something odd in the output.
+    Note(Diagnostic),
+}
+
+/// How many tokens so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenCounts {
+    /// In the prompt.
+    pub prompt: u64,
+    /// In the answer.
+    pub completion: u64,
+    /// In the thought. Without token ids it is an estimate: the pieces that brought thought.
+    pub reasoning: u64,
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// `stop`, `length`, `tool_calls`, or the backend's own word.
+    pub reason: String,
+    /// The stop text or token that was met.
+    pub stopped_at: Option<Value>,
+}
+
+/// What one or more pieces of output brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The events, in order; neighbours of a kind are one.
+    pub events: Vec<ReplyEvent>,
+    /// The tokens until here.
+    pub tokens: TokenCounts,
+    /// Set in the last step.
+    pub ending: Option<Ending>,
+}
+
+/// One answer while it is written. Dropping it stops the backend.
+pub struct Reply {
+    parser: Parser,
+    pieces: Pieces,
+    tokens: TokenCounts,
+    stopped: Option<(StopReason, Option<Value>)>,
+    state: State,
+}
+
+enum State {
+    Writing,
+    Failed(BackendError),
+    Over,
+}
+
+impl Reply {
+    /// An answer of `pieces`, taken apart by `parser`. `prompt_tokens` holds until the backend says better.
+    #[must_use]
+    pub fn new(parser: Parser, pieces: Pieces, prompt_tokens: u64) -> Self {
+        let tokens = TokenCounts { prompt: prompt_tokens, ..TokenCounts::default() };
+        Self { parser, pieces, tokens, stopped: None, state: State::Writing }
+    }
+
+    /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
+    pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Writing => {}
+            State::Failed(error) => return Some(Err(error)),
+            State::Over => return None,
+        }
+        loop {
+            match self.pieces.next().await {
+                Some(Ok(piece)) => {
+                    let events = self.take(piece);
+                    if !events.is_empty() {
+                        self.state = State::Writing;
+                        return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
+                    }
+                }
+                Some(Err(error)) => {
+                    let mut fold = Fold::default();
+                    self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
+                    if fold.events.is_empty() {
+                        return Some(Err(error));
+                    }
+                    self.state = State::Failed(error);
+                    return Some(Ok(Step { events: fold.events, tokens: self.tokens, ending: None }));
+                }
+                None => return Some(Ok(self.finish())),
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
+        match piece {
+            Piece::Tokens { text, ids } => {
+                let mut fold = Fold::default();
+                self.parser.push(Delta { text: Some(&text), ids: &ids }, &mut |event: Event<'_>| fold.take(event));
+                // A backend that gives no ids mostly gives one token a piece.
+                let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
+                self.tokens.completion += count;
+                if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
+                    self.tokens.reasoning += count;
+                }
+                return fold.events;
+            }
+            Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
+            Piece::Usage { prompt, completion } => {
+                self.tokens.prompt = prompt;
+                self.tokens.completion = completion;
+            }
+        }
+        Vec::new()
+    }
+
+    fn finish(&mut self) -> Step {
+        let (reason, stopped_at) = self.stopped.take().unwrap_or((StopReason::Stop, None));
+        let engine = match &reason {
+            StopReason::Stop => Some(FinishReason::Stop),
+            StopReason::Length => Some(FinishReason::Length),
+            StopReason::Other(_) => None,
+        };
+        let mut fold = Fold::default();
+        let finish = self.parser.finish(engine, &mut |event: Event<'_>| fold.take(event));
+        if let Some(exact) = finish.reasoning_tokens {
+            self.tokens.reasoning = exact;
+        }
+        let reason = match (reason, finish.reason) {
+            (StopReason::Other(word), _) => word,
+            (_, FinishReason::Stop) => "stop".to_owned(),
+            (_, FinishReason::Length) => "length".to_owned(),
+            (_, FinishReason::ToolCalls) => "tool_calls".to_owned(),
+        };
+        Step { events: fold.events, tokens: self.tokens, ending: Some(Ending { reason, stopped_at }) }
+    }
+}
+
+/// Owns events, and joins neighbours of a kind.
+#[derive(Default)]
+struct Fold {
+    events: Vec<ReplyEvent>,
+}
+
+impl Fold {
+    fn take(&mut self, event: Event<'_>) {
+        match (self.events.last_mut(), &event) {
+            (Some(ReplyEvent::Reasoning(text)), Event::Reasoning(more))
+            | (Some(ReplyEvent::Content(text)), Event::Content(more)) => return text.push_str(more),
+            (Some(ReplyEvent::CallArguments { index, json }), Event::CallArguments { index: same, json: more })
+                if index == same =>
+            {
+                return json.push_str(more);
+            }
+            _ => {}
+        }
+        self.events.push(match event {
+            Event::Reasoning(text) => ReplyEvent::Reasoning(text.to_owned()),
+            Event::Content(text) => ReplyEvent::Content(text.to_owned()),
+            Event::CallStart { index, id, name } => {
+                ReplyEvent::CallStart { index, id: id.to_owned(), name: name.to_owned() }
+            }
+            Event::CallArguments { index, json } => ReplyEvent::CallArguments { index, json: json.to_owned() },
+            Event::CallEnd { index, complete } => ReplyEvent::CallEnd { index, complete },
+            Event::Note(diagnostic) => ReplyEvent::Note(diagnostic),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_of_a_kind_are_joined() {
+        let mut fold = Fold::default();
+        fold.take(Event::Content("a"));
+        fold.take(Event::Content("b"));
+        fold.take(Event::CallStart { index: 0, id: "i", name: "f" });
+        fold.take(Event::CallArguments { index: 0, json: "{" });
+        fold.take(Event::CallArguments { index: 0, json: "}" });
+        fold.take(Event::CallArguments { index: 1, json: "{" });
+        fold.take(Event::Content("c"));
+        let expected = [
+            ReplyEvent::Content("ab".into()),
+            ReplyEvent::CallStart { index: 0, id: "i".into(), name: "f".into() },
+            ReplyEvent::CallArguments { index: 0, json: "{}".into() },
+            ReplyEvent::CallArguments { index: 1, json: "{".into() },
+            ReplyEvent::Content("c".into()),
+        ];
+        assert_eq!(fold.events, expected);
+    }
+}

@@ -1,0 +1,85 @@
+//! A number for what a request asks, to recognise it by.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+/// Fields that say how the answer is delivered, or to whom, and not what it is.
+const NOT_ASKED: [&str; 9] =
+    ["model", "stream", "stream_options", "n", "user", "request_id", "session_id", "metadata", "priority"];
+
+/// The hash of a request: the same for the same question, in whatever order its fields come and however it is delivered.
+/// It does not change between versions, so recorded outputs can be found by it.
+#[must_use]
+pub fn request_hash(request: &Map<String, Value>) -> u64 {
+    let mut text = String::new();
+    let asked = request.iter().filter(|(key, value)| !NOT_ASKED.contains(&key.as_str()) && !value.is_null());
+    write_object(asked, &mut text);
+    fnv1a(text.as_bytes())
+}
+
+/// FNV-1a of some bytes.
+#[must_use]
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn write_object<'a>(entries: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut String) {
+    let mut sorted: Vec<_> = entries.collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    out.push('{');
+    for (key, value) in sorted {
+        // Writing to a string does not fail.
+        let _ = write!(out, "{}:", Value::from(key.as_str()));
+        write_value(value, out);
+        out.push(',');
+    }
+    out.push('}');
+}
+
+fn write_value(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => write_object(map.iter(), out),
+        Value::Array(items) => {
+            out.push('[');
+            for item in items {
+                write_value(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hash(value: &Value) -> u64 {
+        request_hash(value.as_object().expect("the test gives an object"))
+    }
+
+    #[test]
+    fn order_and_delivery_do_not_matter() {
+        let one = json!({"messages": [{"role": "user", "content": "Ahoy"}], "seed": 4, "stream": true});
+        let two = json!({"n": 3, "seed": 4, "user": null, "messages": [{"content": "Ahoy", "role": "user"}]});
+        let other = json!({"messages": [{"role": "user", "content": "Ahoy!"}], "seed": 4});
+        assert_eq!(hash(&one), hash(&two));
+        assert_ne!(hash(&one), hash(&other));
+    }
+
+    #[test]
+    fn the_hash_is_the_same_in_every_version() {
+        assert_eq!(
+            format!("{:016x}", hash(&json!({"messages": []}))),
+            format!("{:016x}", fnv1a(b"{\"messages\":[],}"))
+        );
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+}

@@ -1,0 +1,37 @@
+//! The unspool gateway: the OpenAI chat API in front of a source of raw model output.
+//!
+//! ```text
+//! client ── api ── engine ── backend
+//!            │        │         └ mock: no model · replay: recordings · openai: any raw completions server
+//!            │        └ one event stream for every answer: pieces of output through `unspool::Parser`
+//!            └ chat completions (streamed and whole), completions, models, health
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`config`] | the settings, which are also the arguments of `unspool serve` |
+//! | [`app`] | everything that is settled at start-up |
+//! | [`api`] | the HTTP surfaces, folds of one event stream |
+//! | [`engine`] | one answer while it is written |
+//! | [`backend`] | who writes the raw output |
+//! | [`prompt`] | from a conversation to the text that a raw model is given |
+//!
+//! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
+//! with it the request to the backend.
+
+pub mod api;
+pub mod app;
+mod auth;
+pub mod backend;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod hash;
+pub mod prompt;
+mod serve;
+mod unique;
+
+pub use app::App;
+pub use config::{BackendSpec, Secret, ServeConfig};
+pub use error::{ApiError, StartupError};
+pub use serve::{run, serve};

@@ -1,0 +1,185 @@
+//! From a conversation to the text that a raw model is given.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use unspool::setup::Pair;
+use unspool::{Message, ToolCall};
+
+use crate::api::chat::{ChatMessage, ChatRequest};
+use crate::backend::RenderedPrompt;
+use crate::error::ApiError;
+
+/// Makes prompts.
+pub trait PromptRenderer: Send + Sync {
+    /// The prompt for a request.
+    ///
+    /// # Errors
+    /// A conversation that cannot be said in text.
+    fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
+}
+
+/// A simple prompt in the manner of ChatML, for backends whose chat template is not known:
+///
+/// ```text
+/// <|im_start|>system
+/// (the system messages; the tools, one JSON object a line; how a call is written)<|im_end|>
+/// <|im_start|>user
+/// (text)<|im_end|>
+/// <|im_start|>assistant
+/// (text and calls, in the format's own syntax; thoughts are left out)<|im_end|>
+/// <|im_start|>tool
+/// (a result)<|im_end|>
+/// <|im_start|>assistant
+/// ```
+///
+/// `developer` counts as `system`. With `continue_final_message` the last message stays open, and with
+/// `add_generation_prompt: false` the last line is left out.
+#[derive(Debug)]
+pub struct ChatMl {
+    pair: Pair,
+}
+
+const START: &str = "<|im_start|>";
+const END: &str = "<|im_end|>\n";
+
+impl ChatMl {
+    /// A renderer that writes calls in the syntax of `pair`.
+    #[must_use]
+    pub fn new(pair: Pair) -> Self {
+        Self { pair }
+    }
+
+    fn system(&self, request: &ChatRequest) -> String {
+        let system = request.messages.iter().filter(|message| is_system(message)).map(ChatMessage::text);
+        let mut text = system.collect::<Vec<_>>().join("\n\n");
+        if request.tools.is_empty() {
+            return text;
+        }
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str("# Tools\n\nThese functions can be called:\n");
+        for tool in &request.tools {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{}", tool.get("function").unwrap_or(tool));
+        }
+        if let Some(example) = self.example(request) {
+            let _ = write!(text, "\nA call is written like this:\n{}\n", example.trim());
+        }
+        text
+    }
+
+    /// A call of the first function, as the format writes it.
+    fn example(&self, request: &ChatRequest) -> Option<String> {
+        let name = request.tools.first()?.pointer("/function/name").and_then(Value::as_str)?;
+        let call = ToolCall {
+            name: name.to_owned(),
+            arguments: r#"{"parameter": "value"}"#.to_owned(),
+            complete: true,
+            ..ToolCall::default()
+        };
+        let message = Message { tool_calls: vec![call], ..Message::default() };
+        self.pair.render(&message, &request.parse).ok().filter(|text| !text.trim().is_empty())
+    }
+
+    /// What an assistant said, calls included.
+    fn assistant(&self, message: &ChatMessage, request: &ChatRequest) -> Result<String, ApiError> {
+        let content = message.text();
+        if message.calls().is_empty() {
+            return Ok(content);
+        }
+        let call = |call: &crate::api::chat::MessageCall| ToolCall {
+            id: call.id.clone().unwrap_or_default(),
+            name: call.function.name.clone(),
+            arguments: call
+                .function
+                .arguments
+                .clone()
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| "{}".to_owned()),
+            complete: true,
+        };
+        let tool_calls = message.calls().iter().map(call).collect();
+        let said = Message { content, tool_calls, ..Message::default() };
+        self.pair.render(&said, &request.parse).map_err(|error| {
+            ApiError::bad_field("messages", format!("a call in the conversation cannot be written: {}", error.message))
+        })
+    }
+}
+
+impl PromptRenderer for ChatMl {
+    fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        let mut text = String::new();
+        let mut turn = None;
+        let system = self.system(request);
+        if !system.is_empty() {
+            let _ = write!(text, "{START}system\n{system}{END}");
+        }
+        let last = request.messages.len().saturating_sub(1);
+        for (index, message) in request.messages.iter().enumerate().filter(|(_, message)| !is_system(message)) {
+            if let Some(kind) = message.media() {
+                let message = format!("a message holds a part of the type `{kind}`; this backend takes text only");
+                return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
+            }
+            let start = text.len();
+            let said = if message.role == "assistant" { self.assistant(message, request)? } else { message.text() };
+            let _ = write!(text, "{START}{}\n{said}", message.role);
+            if index == last && request.continue_final {
+                turn = Some(start);
+            } else {
+                text.push_str(END);
+            }
+        }
+        if turn.is_none() && request.generation_prompt {
+            turn = Some(text.len());
+            let _ = writeln!(text, "{START}assistant");
+        }
+        Ok(RenderedPrompt { text, turn, tokens: None })
+    }
+}
+
+fn is_system(message: &ChatMessage) -> bool {
+    message.role == "system" || message.role == "developer"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use unspool::{Prompt, Registry, Setup};
+
+    use super::*;
+    use crate::api::chat::ToolRules;
+
+    fn rendered(body: &Value) -> RenderedPrompt {
+        let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");
+        let request =
+            ChatRequest::read(body, ToolRules { has_parser: true, auto: true }).expect("the request is right");
+        ChatMl::new(pair).render(&request).expect("the conversation is text")
+    }
+
+    #[test]
+    fn a_conversation_becomes_chatml() {
+        let body = json!({"messages": [
+            {"role": "user", "content": "Ahoy"},
+            {"role": "system", "content": "Be brief."},
+            {"role": "assistant", "content": "Ahoy.", "reasoning": "A greeting."},
+            {"role": "user", "content": [{"type": "text", "text": "And"}, {"type": "text", "text": "now?"}]},
+        ]});
+        let prompt = rendered(&body);
+        let expected = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAhoy<|im_end|>\n\
+            <|im_start|>assistant\nAhoy.<|im_end|>\n<|im_start|>user\nAnd\nnow?<|im_end|>\n<|im_start|>assistant\n";
+        assert_eq!(prompt.text, expected);
+        assert!(matches!(prompt.tail(), Prompt::Text("<|im_start|>assistant\n")));
+    }
+
+    #[test]
+    fn the_last_message_can_stay_open() {
+        let messages = json!([{"role": "user", "content": "<think>"}, {"role": "assistant", "content": "It is"}]);
+        let prompt =
+            rendered(&json!({"messages": messages, "continue_final_message": true, "add_generation_prompt": false}));
+        assert!(matches!(prompt.tail(), Prompt::Text("<|im_start|>assistant\nIt is")), "{prompt:?}");
+        let prompt = rendered(&json!({"messages": messages, "add_generation_prompt": false}));
+        assert!(prompt.text.ends_with("It is<|im_end|>\n") && prompt.turn.is_none());
+    }
+}

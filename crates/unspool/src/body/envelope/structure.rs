@@ -1,0 +1,358 @@
+//! What each byte of an envelope means: keys, values, the ends of objects and of the list.
+
+use super::parts::{Head, Short};
+use super::{At, Call, Envelope, EnvelopeSpec, Given, Here, Kept, Role, Turn};
+use crate::body::{Cx, Eof, Status};
+use crate::diagnostic::DiagnosticKind;
+use crate::format::file::{Commit, Container, Shape};
+use crate::json::arguments::{Arguments, Ending, Progress};
+use crate::json::scan::{JsonScan, Scanned, Stop};
+use crate::scan::Match;
+
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+}
+
+impl Envelope {
+    /// Takes a byte that stands between strings and values, white space apart.
+    pub(super) fn structure(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>, byte: u8) -> Turn {
+        let container = spec.words.container;
+        match (&self.at, byte) {
+            (At::Start, b'{') if container != Container::Array => self.go(At::Key),
+            (At::Start, b'[') if container != Container::Object => {
+                self.list = true;
+                self.go(At::Element)
+            }
+            (At::Element, b'{') => {
+                self.called = false;
+                self.go(At::Key)
+            }
+            (At::Element | At::AfterElement, b']') if self.later => {
+                self.at = At::Over;
+                Turn::Say(1, Status::Done { complete: true })
+            }
+            (At::Element, _) if self.later && begins_value(byte) => {
+                self.at = At::SkipElement(JsonScan::default());
+                Turn::Go(0)
+            }
+            (At::AfterElement, b',') => self.go(At::Element),
+            (At::Key, b'"') => self.go(At::Short(Kept::Key, Short::default())),
+            // A comma before the brace is no reason to lose a call.
+            (At::Key | At::After, b'}') => self.end_object(spec, cx, here, 1),
+            // So is a missing brace, if the list ends behind whole arguments.
+            (At::After, b']') if self.list && (self.called || matches!(self.call.given, Given::Written(_))) => {
+                self.end_object(spec, cx, here, 0)
+            }
+            (At::After, b',') => self.go(At::Key),
+            (At::Colon(role), b':') => {
+                let role = *role;
+                self.at = At::Value(role);
+                if role == Role::Arguments {
+                    self.call.asked = true;
+                    if !self.call.announced && self.call.name.is_some() {
+                        return Turn::Say(1, Status::Named);
+                    }
+                }
+                Turn::Go(1)
+            }
+            (At::Value(role), _) if begins_value(byte) => {
+                let role = *role;
+                self.value(spec, role, byte)
+            }
+            _ => self.misfit(spec, cx, here),
+        }
+    }
+
+    fn go(&mut self, at: At) -> Turn {
+        self.at = at;
+        Turn::Go(1)
+    }
+
+    /// Takes the first byte of a member's value.
+    fn value(&mut self, spec: &EnvelopeSpec, role: Role, byte: u8) -> Turn {
+        match (role, byte) {
+            (Role::Name, b'"') => self.go(At::Short(Kept::Name, Short::default())),
+            (Role::Name, _) if !self.later => Turn::Say(0, Status::Broken),
+            (Role::Id, b'"') => self.go(At::Short(Kept::Id, Short::default())),
+            (Role::Id, b'-' | b'0'..=b'9') => {
+                self.at = At::Number { scan: JsonScan::default(), text: String::new() };
+                Turn::Go(0)
+            }
+            (Role::Arguments, _) => {
+                self.at = At::Arguments(Arguments::default());
+                Turn::Go(0)
+            }
+            (Role::Name | Role::Id | Role::Other, _) => {
+                let known = match role {
+                    Role::Name => spec.words.name.first(),
+                    Role::Id => spec.words.id.first(),
+                    Role::Arguments | Role::Other => None,
+                };
+                if let Some(key) = known {
+                    self.call.unplaced.key(key);
+                }
+                self.call.unplaced.lost |= matches!(byte, b'{' | b'[');
+                self.at = At::Skip(JsonScan::default());
+                Turn::Go(0)
+            }
+        }
+    }
+
+    /// A string that is kept is over.
+    pub(super) fn short(&mut self, spec: &EnvelopeSpec, what: Kept, short: &Short, len: usize) -> Turn {
+        match what {
+            Kept::Key if spec.words.shape == Shape::Keys => {
+                let role = self.role(spec, short);
+                if role == Role::Other {
+                    self.call.unplaced.key(&short.text);
+                }
+                self.at = At::Colon(role);
+                Turn::Go(len)
+            }
+            Kept::Key | Kept::Name => {
+                let name = short.text.trim();
+                if name.is_empty() && self.later && what == Kept::Name {
+                    // The element is no call, but it may be a whole one.
+                    self.at = At::After;
+                    return Turn::Go(len);
+                }
+                if short.too_long || name.is_empty() {
+                    return Turn::Say(len, Status::Broken);
+                }
+                self.call.name = Some(name.to_owned());
+                if what == Kept::Key {
+                    // Only the colon makes it a key.
+                    self.at = At::Colon(Role::Arguments);
+                    return Turn::Go(len);
+                }
+                self.at = At::After;
+                let ids = !spec.words.id.is_empty() && self.call.id.is_none();
+                let ready = self.call.asked || spec.words.commit == Commit::Name && !ids;
+                if ready { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
+            }
+            Kept::Id if short.too_long => self.identified(spec, "", len),
+            Kept::Id => self.identified(spec, &short.text, len),
+        }
+    }
+
+    /// The value of an id is over.
+    pub(super) fn identified(&mut self, spec: &EnvelopeSpec, id: &str, len: usize) -> Turn {
+        if !id.is_empty() {
+            self.call.id = Some(id.to_owned());
+        }
+        self.at = At::After;
+        if self.may_be_announced(spec) { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
+    }
+
+    fn role(&mut self, spec: &EnvelopeSpec, key: &Short) -> Role {
+        let words = &spec.words;
+        let is = |keys: &[String]| !key.too_long && keys.contains(&key.text);
+        let (open, given) = (!self.call.announced, self.call.given);
+        if is(&words.name) && self.call.name.is_none() {
+            Role::Name
+        } else if is(&words.arguments) && !matches!(given, Given::Written(_)) {
+            Role::Arguments
+        } else if is(&words.id) && self.call.id.is_none() && open {
+            Role::Id
+        } else {
+            self.call.unplaced.lost |= is(&words.name) || is(&words.arguments) || is(&words.id);
+            Role::Other
+        }
+    }
+
+    /// Whether what is known makes a call, though more was waited for.
+    pub(super) fn may_be_announced(&self, spec: &EnvelopeSpec) -> bool {
+        let words = &spec.words;
+        !self.call.announced
+            && words.shape == Shape::Keys
+            && self.call.name.is_some()
+            && (words.commit == Commit::Name || self.call.asked)
+    }
+
+    /// Whether the envelope stands between two calls, with nothing read of the next one.
+    fn between(&self) -> bool {
+        !self.call.announced
+            && match self.at {
+                At::Element | At::AfterElement => self.later,
+                At::After | At::Key => self.called,
+                _ => false,
+            }
+    }
+
+    pub(super) fn arguments(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
+        let At::Arguments(arguments) = &mut self.at else { return Turn::Go(0) };
+        let (rest, limits) = (here.rest(), cx.limits);
+        let early = &mut self.head.early;
+        let (len, progress) = if self.call.announced {
+            arguments.step(rest, limits, &mut |json| cx.out.args(json))
+        } else {
+            arguments.step(rest, limits, &mut |json| early.push_str(json))
+        };
+        if early.len() > limits.early {
+            return Turn::Say(len, Status::Broken);
+        }
+        let here = Here { at: here.at + len, ..here };
+        match progress {
+            Progress::More => Turn::Wait(len),
+            Progress::Bad => {
+                self.tell_unplaced(cx, here);
+                Turn::Say(len, Status::Broken)
+            }
+            Progress::End(ending) => {
+                self.call.given = match ending {
+                    Ending::Nothing => Given::Nothing,
+                    Ending::Whole => Given::Written(true),
+                    Ending::NoJson => Given::Written(false),
+                };
+                self.at = At::After;
+                if spec.words.shape == Shape::Keys {
+                    return Turn::Go(len);
+                }
+                self.called = true;
+                let complete = self.finish_call(cx, here);
+                self.next_call(if self.list { "[{\"\":0" } else { "{\"\":0" }, 0);
+                Turn::Say(len, Status::CallEnd { complete })
+            }
+        }
+    }
+
+    /// Reads over a value that has no place.
+    pub(super) fn skip(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
+        let (scan, member) = match &mut self.at {
+            At::Skip(scan) => (scan, true),
+            At::SkipElement(scan) => (scan, false),
+            _ => return Turn::Go(0),
+        };
+        let rest = here.rest();
+        let mut read = 0;
+        let stop = loop {
+            let Scanned { len, stop } = scan.scan(&rest.as_bytes()[read..], cx.limits.depth);
+            read += len;
+            if stop != Stop::Control {
+                break stop;
+            }
+            read += 1;
+        };
+        if member {
+            self.call.unplaced.value(&rest[..read]);
+        }
+        match stop {
+            Stop::More | Stop::Control => Turn::Wait(read),
+            Stop::Bad => Turn::Say(read, Status::Broken),
+            Stop::End if member => {
+                self.at = At::After;
+                Turn::Go(read)
+            }
+            Stop::End => {
+                self.at = At::AfterElement;
+                Turn::NoCall(read)
+            }
+        }
+    }
+
+    /// An object ends with the next `len` bytes.
+    fn end_object(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>, len: usize) -> Turn {
+        let after = if self.list { At::AfterElement } else { At::Over };
+        if self.called {
+            self.at = after;
+            return if self.list { Turn::Go(len) } else { Turn::Say(len, Status::Done { complete: true }) };
+        }
+        if !self.call.announced {
+            if !self.later || self.may_be_announced(spec) {
+                return Turn::Say(0, Status::Broken);
+            }
+            self.at = after;
+            return Turn::NoCall(len);
+        }
+        let complete = self.finish_call(cx, here);
+        self.at = after;
+        if !self.list {
+            return Turn::Say(len, Status::Done { complete });
+        }
+        self.next_call("[0", 0);
+        Turn::Say(len, Status::CallEnd { complete })
+    }
+
+    /// The next byte is none that the envelope knows: a closer, or it breaks here.
+    fn misfit(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
+        if !self.call.announced && !self.between() {
+            return Turn::Say(0, Status::Broken);
+        }
+        match spec.closers.at(here.rest().as_bytes()) {
+            Match::Partial => Turn::Wait(0),
+            Match::Full(_) => {
+                let complete = !self.call.announced || self.finish_call(cx, here);
+                self.at = At::Over;
+                Turn::Say(0, Status::Done { complete })
+            }
+            Match::No => {
+                self.tell_unplaced(cx, here);
+                Turn::Say(0, Status::Broken)
+            }
+        }
+    }
+
+    /// The output is over.
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> Status {
+        if !self.call.announced && !self.between() {
+            return Status::Broken;
+        }
+        let complete = match &self.at {
+            _ if !self.call.announced => true,
+            At::Arguments(arguments) => {
+                let whole = arguments.finish(&mut |json| cx.out.args(json));
+                self.tell_unplaced(cx, here);
+                // A number has no end of its own: cut off, it may have had more digits.
+                whole && cx.eof == Eof::Stop
+            }
+            _ if self.call.given == Given::Missing && cx.eof == Eof::Length => {
+                self.tell_unplaced(cx, here);
+                false
+            }
+            _ => self.finish_call(cx, here),
+        };
+        self.at = At::Over;
+        Status::Done { complete }
+    }
+
+    /// A call is over; whether its arguments are whole.
+    fn finish_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> bool {
+        self.tell_unplaced(cx, here);
+        match self.call.given {
+            Given::Missing | Given::Nothing => {
+                cx.out.args("{}");
+                true
+            }
+            Given::Written(true) => true,
+            Given::Written(false) => {
+                let message = "the arguments are not JSON; they are passed on as the model wrote them";
+                cx.out.note(DiagnosticKind::NotJson, here.at, "", message);
+                false
+            }
+        }
+    }
+
+    /// Tells of members without a place, if they look as if the function should have had them.
+    fn tell_unplaced(&self, cx: &mut Cx<'_>, here: Here<'_>) {
+        let unplaced = &self.call.unplaced;
+        let missed = unplaced.lost || matches!(self.call.given, Given::Missing | Given::Nothing);
+        if self.call.announced && missed && !unplaced.text.is_empty() {
+            let message = "the call has members that are neither its name nor its arguments";
+            cx.out.note(DiagnosticKind::UnplacedText, here.at, &unplaced.text, message);
+        }
+    }
+
+    /// An element of the list is no call, but the list goes on.
+    pub(super) fn no_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) {
+        let element = self.head.element(&here.input[..here.at]);
+        cx.out.note(DiagnosticKind::UnplacedText, here.at, &element, "an element of the list of calls is no call");
+        self.next_call("[0", here.at);
+    }
+
+    /// Makes room for the next call. `open` is JSON that leads to where the envelope stands.
+    fn next_call(&mut self, open: &str, from: usize) {
+        self.later = true;
+        self.call = Call::default();
+        self.head = Head::further(open, from);
+    }
+}

@@ -1,0 +1,577 @@
+use proptest::prelude::*;
+
+use super::{Cx, Envelope, EnvelopeSpec, Eof, Step};
+use crate::body::Follow;
+use crate::body::json::drive::{Machine, Trace, cut_at, drive, drive_all_ways};
+use crate::diagnostic::DiagnosticKind;
+use crate::format::file::{Commit, Container, EnvelopeWords, List, Shape};
+use crate::json::scan::{JsonScan, Scanned, Stop};
+use crate::limits::Limits;
+use crate::scan::Literal;
+
+impl Machine for Envelope {
+    type Spec = EnvelopeSpec;
+
+    fn advance(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        self.step(spec, cx, input)
+    }
+
+    fn head(&self) -> String {
+        self.id().map_or_else(|| self.name().to_owned(), |id| format!("{} id {id}", self.name()))
+    }
+}
+
+fn list(keys: &[&str]) -> List {
+    List(keys.iter().map(|k| (*k).to_owned()).collect())
+}
+
+fn spec_of(words: &EnvelopeWords, close: &[&str], open: &[&str]) -> EnvelopeSpec {
+    let literals = |texts: &[&str]| texts.iter().map(|t| Literal::new(t, false)).collect();
+    let follow = Follow { call_close: literals(close), call_open: literals(open), ..Follow::default() };
+    EnvelopeSpec::new(words, &follow).unwrap()
+}
+
+/// One object between markers.
+fn object() -> EnvelopeSpec {
+    spec_of(&EnvelopeWords::default(), &["</call>"], &["<call>"])
+}
+
+/// A list between markers.
+fn array() -> EnvelopeSpec {
+    spec_of(&EnvelopeWords { container: Container::Array, ..EnvelopeWords::default() }, &["</calls>"], &["<calls>"])
+}
+
+/// An object or a list, with nothing around it.
+fn bare() -> EnvelopeSpec {
+    let words = EnvelopeWords { container: Container::Either, commit: Commit::Arguments, ..EnvelopeWords::default() };
+    spec_of(&words, &[], &[])
+}
+
+/// The name is the key.
+fn keyed(container: Container) -> EnvelopeSpec {
+    spec_of(&EnvelopeWords { container, shape: Shape::Key, ..EnvelopeWords::default() }, &["</calls>"], &["<calls>"])
+}
+
+/// With ids.
+fn with_ids() -> EnvelopeSpec {
+    let words = EnvelopeWords {
+        container: Container::Either,
+        name: list(&["tool"]),
+        arguments: list(&["parameters"]),
+        id: list(&["call_id"]),
+        ..EnvelopeWords::default()
+    };
+    spec_of(&words, &["<end>"], &["<call>"])
+}
+
+fn run(spec: &EnvelopeSpec, text: &str, eof: Eof) -> Trace {
+    drive_all_ways::<Envelope>(spec, text, eof, &Limits::default())
+}
+
+fn said(spec: &EnvelopeSpec, text: &str) -> Vec<String> {
+    run(spec, text, Eof::Stop).said
+}
+
+/// What is said of `text`, which this rest follows.
+fn said_before(spec: &EnvelopeSpec, text: &str, rest: &str) -> Vec<String> {
+    let trace = run(spec, &format!("{text}{rest}"), Eof::Stop);
+    assert_eq!(trace.taken, text.len(), "{text:?} before {rest:?}: {:?}", trace.said);
+    trace.said
+}
+
+#[test]
+fn one_object_is_one_call() {
+    for text in [
+        r#"{"name": "tide", "arguments": {"h": "Alta", "n": 1.50}}"#,
+        r#" {"name" : "tide" , "arguments" :{"h": "Alta", "n": 1.50} }"#,
+        "\n{\n\"\\u006eame\": \" ti\\u0064e\\n\",\n\"parameters\": {\"h\": \"Alta\", \"n\": 1.50}\n,}",
+        r#"{"type": "function", "name": "tide", "arguments": {"h": "Alta", "n": 1.50}, "index": 0}"#,
+        r#"{"name": "tide", "arguments": "{\"h\": \"Alta\", \"n\": 1.50}"}"#,
+    ] {
+        for rest in ["", "\n</call>", " tail"] {
+            let said = said_before(&object(), text, rest);
+            assert_eq!(said, ["named tide", r#"args {"h": "Alta", "n": 1.50}"#, "done true"], "{text:?}");
+        }
+        assert!(run(&object(), text, Eof::Stop).notes.is_empty(), "{text:?}");
+        assert_eq!(said_before(&bare(), text, "; {").len(), 3, "{text:?}");
+    }
+}
+
+#[test]
+fn markers_and_names_inside_the_arguments_are_data() {
+    let arguments = r#"{"name": "decoy", "arguments": {"x": "</call> } ]"}, "t": "<call>"}"#;
+    for text in [
+        format!(r#"{{"name": "tide", "arguments": {arguments}}}"#),
+        format!(r#"{{"arguments": {arguments}, "name": "tide"}}"#),
+    ] {
+        assert_eq!(said(&object(), &text), ["named tide".to_owned(), format!("args {arguments}"), "done true".into()]);
+        assert_eq!(said(&bare(), &text), ["named tide".to_owned(), format!("args {arguments}"), "done true".into()]);
+    }
+}
+
+#[test]
+fn a_call_is_named_as_soon_as_it_is_sure() {
+    let named = |spec: &EnvelopeSpec, text: &str| {
+        let trace = drive::<Envelope>(spec, &[text, ""], Eof::No, &Limits::default());
+        trace.said.first().is_some_and(|s| s.starts_with("named"))
+    };
+    let at = |spec: &EnvelopeSpec, text: &str| {
+        let first = (0..=text.len()).find(|n| named(spec, &text[..*n])).unwrap();
+        text[..first].to_owned()
+    };
+    let text = r#"{"name": "tide", "arguments": {"h": 1}}"#;
+    assert_eq!(at(&object(), text), r#"{"name": "tide""#);
+    assert_eq!(at(&bare(), text), r#"{"name": "tide", "arguments":"#);
+    assert_eq!(at(&keyed(Container::Array), r#"[{"tide": {}}]"#), r#"[{"tide":"#);
+    assert_eq!(at(&bare(), r#"{"arguments": {"h": 1}, "name": "tide"}"#), r#"{"arguments": {"h": 1}, "name": "tide""#);
+    // A format with ids waits for the id, unless the arguments begin.
+    assert_eq!(
+        at(&with_ids(), r#"{"tool": "t", "call_id": "7", "parameters": {}}"#),
+        r#"{"tool": "t", "call_id": "7""#
+    );
+    assert_eq!(
+        at(&with_ids(), r#"{"call_id": "7", "tool": "t", "parameters": {}}"#),
+        r#"{"call_id": "7", "tool": "t""#
+    );
+    assert_eq!(at(&with_ids(), r#"{"tool": "t", "parameters": {}}"#), r#"{"tool": "t", "parameters":"#);
+}
+
+#[test]
+fn ids_are_strings_or_numbers() {
+    for (text, head) in [
+        (r#"{"tool": "t", "call_id": "a\u0062 c", "parameters": {}}"#, "named t id ab c"),
+        (r#"{"call_id": 12, "tool": "t", "parameters": {}}"#, "named t id 12"),
+        (r#"[{"tool": "t", "call_id": -1}]"#, "named t id -1"),
+        (r#"{"tool": "t", "call_id": null, "parameters": {}}"#, "named t"),
+        (r#"{"tool": "t", "call_id": {"n": 1}, "parameters": {}}"#, "named t"),
+        (r#"{"parameters": {}, "tool": "t", "call_id": "9"}"#, "named t"),
+        (r#"{"tool": "t", "call_id": ""}"#, "named t"),
+    ] {
+        let trace = run(&with_ids(), text, Eof::Stop);
+        assert_eq!(trace.said[..2], [head, "args {}"], "{text:?}");
+        assert_eq!(trace.said.last().unwrap(), "done true");
+    }
+    // The name was waiting for its id; it is a call all the same.
+    for (text, end) in [(r#"{"tool": "t", x"#, "broken"), (r#"{"tool": "t", "cal\x"#, "broken")] {
+        assert_eq!(said(&with_ids(), text), ["named t", end]);
+    }
+    assert_eq!(said(&with_ids(), r#"{"tool": "t", "cal"#), ["named t", "args {}", "done true"]);
+    assert_eq!(said(&with_ids(), r#"{"tool": "t"}"#), ["named t", "args {}", "done true"]);
+    let late = run(&with_ids(), r#"{"tool": "t", "parameters": {}, "call_id": "9"}"#, Eof::Stop);
+    assert_eq!(late.notes, [(DiagnosticKind::UnplacedText, 46, r#""call_id": "9""#.to_owned())]);
+}
+
+#[test]
+fn no_arguments_are_an_empty_object() {
+    for text in [
+        r#"{"name": "tide"}"#,
+        r#"{"name": "tide", }"#,
+        r#"{"name": "tide", "arguments": null}"#,
+        r#"{"arguments": null, "name": "tide"}"#,
+        r#"{"name": "tide", "arguments": ""}"#,
+        r#"{"name": "tide", "arguments": "{}"}"#,
+        r#"{"name": "tide", "arguments": {}}"#,
+        r#"{"name": "tide", "arguments": null, "parameters": {}}"#,
+    ] {
+        assert_eq!(said_before(&object(), text, "</call>"), ["named tide", "args {}", "done true"], "{text:?}");
+    }
+}
+
+#[test]
+fn the_first_arguments_count() {
+    for (text, note) in [
+        (r#"{"name": "f", "arguments": {"a": 1}, "parameters": {"b": 2}}"#, Some(r#""parameters": {"b": 2}"#)),
+        (r#"{"parameters": {"a": 1}, "arguments": {"b": 2}, "name": "f"}"#, Some(r#""arguments": {"b": 2}"#)),
+        (r#"{"name": "f", "parameters": null, "arguments": {"a": 1}}"#, None),
+        (r#"{"name": "f", "name": "g", "arguments": {"a": 1}}"#, Some(r#""name": "g""#)),
+        (r#"{"name": "f", "args": {"b": [2]}, "n": 1, "arguments": {"a": 1}}"#, Some(r#""args": {"b": [2]}, "n": 1"#)),
+        (r#"{"name": "f", "n": 1, "arguments": {"a": 1}}"#, None),
+    ] {
+        let trace = run(&object(), text, Eof::Stop);
+        assert_eq!(trace.said, ["named f", r#"args {"a": 1}"#, "done true"], "{text:?}");
+        let notes: Vec<_> = trace.notes.iter().map(|(kind, _, text)| (*kind, text.as_str())).collect();
+        assert_eq!(notes, note.map(|n| (DiagnosticKind::UnplacedText, n)).into_iter().collect::<Vec<_>>(), "{text:?}");
+    }
+    // Arguments beside the name instead of under a key.
+    let flat = run(&object(), r#"{"name": "f", "leaf": "mint", "é": 1}"#, Eof::Stop);
+    assert_eq!(flat.said, ["named f", "args {}", "done true"]);
+    assert_eq!(flat.notes[0].2, r#""leaf": "mint", "é": 1"#);
+}
+
+#[test]
+fn what_is_no_call_breaks_before_it_is_named() {
+    for text in [
+        "tide(h=1)",
+        "{name: tide}",
+        "{'name': 'tide'}",
+        "{}",
+        "\"name\"",
+        "5",
+        "<call>",
+        r#"{"answer": 42}"#,
+        r#"{"name": null}"#,
+        r#"{"name": 5}"#,
+        r#"{"name": ""}"#,
+        r#"{"name": " \n"}"#,
+        r#"{"name": {"name": "x"}}"#,
+        r#"{"arguments": {"a": x}, "name": "f"}"#,
+        r#"{"name"}"#,
+        r#"{"name" "f"}"#,
+        r#"{"name": </call>"#,
+        r#"{"arguments": {}}"#,
+        r#"{"name": "f\q"}"#,
+    ] {
+        assert_eq!(said(&object(), text), ["broken"], "{text:?}");
+        assert_eq!(said(&array(), &format!("[{text}]")), ["broken"], "{text:?}");
+    }
+    for text in ["[]", "[1] x", "[[", "{", "[\"a\"]", r#"{"name": "f", "arguments": {}}"#, r#"["name"]"#] {
+        assert_eq!(said(&array(), text), ["broken"], "{text:?}");
+    }
+    for text in [r#"[{"name": "f"}]"#, "[", "x"] {
+        assert_eq!(said(&object(), text), ["broken"], "{text:?}");
+    }
+    for text in [
+        r#"{"name": "Ann", "age": 3}"#,
+        r#"[{"name": "Ann"}]"#,
+        r#"{"name": "Ann"#,
+        r#"{"arguments": {"a": 1}}"#,
+        r#"{"name": "Ann", "arguments"}"#,
+    ] {
+        assert_eq!(said(&bare(), text), ["broken"], "{text:?}");
+    }
+    for text in [r#"[{"f"}]"#, r#"[{"": {}}]"#, "[{}]", "[]", r#"[{"f" {}}]"#, r#"["f"]"#] {
+        assert_eq!(said(&keyed(Container::Array), text), ["broken"], "{text:?}");
+    }
+}
+
+/// A value that is no call can be followed to its own end.
+#[test]
+fn the_json_of_no_call_goes_on() {
+    for (text, end) in [
+        (r#"{"answer": {"x": "}"}} tail"#, Some(22)),
+        (r#"{"name": null, "parameters": {}} tail"#, Some(32)),
+        (r#"{"name": "Ann \u00e9", "age": [3]} tail"#, Some(34)),
+        ("[1, {\"a\": \"]\"}] tail", Some(15)),
+        (r#"{"name": "", "a": 1}"#, Some(20)),
+        ("{leaf} x", None),
+        (r#"{"a": 1]"#, None),
+    ] {
+        for cut in 0..=text.len() {
+            let mut machine = Envelope::default();
+            let (spec, limits) = (bare(), Limits::default());
+            let mut taken = 0;
+            for end in [cut, text.len()] {
+                let mut out = Nothing;
+                let mut cx = Cx { out: &mut out, schema: None, limits: &limits, eof: Eof::No };
+                let step = machine.step(&spec, &mut cx, &text[taken..end]);
+                taken += step.consumed;
+                if step.status == crate::body::Status::Broken {
+                    break;
+                }
+            }
+            let mut scan = machine.scan().unwrap().clone();
+            let Scanned { len, stop } = scan.scan(&text.as_bytes()[taken..], 128);
+            assert_eq!((stop == Stop::End).then_some(taken + len), end, "{text:?} cut at {cut}");
+        }
+    }
+}
+
+struct Nothing;
+
+impl crate::body::Out for Nothing {
+    fn args(&mut self, json: &str) {
+        unreachable!("{json}");
+    }
+    fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
+}
+
+#[test]
+fn a_list_is_several_calls() {
+    let text = "[\n {\"name\": \"a\", \"arguments\": {\"n\": \"]}\"}},{\"arguments\": {}, \"name\": \"b\"} , {\"name\": \"c\"}\n]";
+    let calls = [
+        "named a",
+        r#"args {"n": "]}"}"#,
+        "end true",
+        "named b",
+        "args {}",
+        "end true",
+        "named c",
+        "args {}",
+        "end true",
+        "done true",
+    ];
+    for spec in [array(), bare()] {
+        let calls = if spec.words.commit == Commit::Arguments {
+            text.replace("{\"name\": \"c\"}", "{\"name\": \"c\", \"parameters\": {}}")
+        } else {
+            text.to_owned()
+        };
+        let said = said_before(&spec, &calls, "</calls>");
+        assert_eq!(said.len(), 10, "{said:?}");
+    }
+    assert_eq!(said_before(&array(), text, " tail"), calls);
+}
+
+#[test]
+fn a_key_can_be_the_name() {
+    for (container, text) in [
+        (Container::Array, r#"[{"a": {"n": "]"}}, {"b": null, " c ": "{}"}]"#),
+        (Container::Object, r#"{"a": {"n": "]"}, "b": null, " c ": "{}"}"#),
+    ] {
+        let said = said_before(&keyed(container), text, "</calls>");
+        let calls = [
+            "named a",
+            r#"args {"n": "]"}"#,
+            "end true",
+            "named b",
+            "args {}",
+            "end true",
+            "named c",
+            "args {}",
+            "end true",
+            "done true",
+        ];
+        assert_eq!(said, calls);
+    }
+    assert_eq!(said(&keyed(Container::Array), r#"[{"a": {leaf: 1}}]"#), ["named a", "args {", "broken"]);
+    assert_eq!(said(&keyed(Container::Array), r#"[{"a": {}</calls>"#), ["named a", "args {}", "end true", "done true"]);
+    assert_eq!(said(&keyed(Container::Array), r#"[{"a": </calls>"#), ["named a", "args {}", "done true"]);
+    assert_eq!(said(&keyed(Container::Array), r#"[{"a": {}, "b"#), ["named a", "args {}", "end true", "broken"]);
+}
+
+#[test]
+fn a_broken_body_keeps_what_was_well_formed() {
+    for (text, arguments) in [
+        (r#"{"name": "f", "arguments": {leaf}}"#, "{"),
+        (r#"{"name": "f", "arguments": {"room": A}}"#, r#"{"room": "#),
+        (r#"{"name": "f", "arguments": {"room": }}"#, r#"{"room": "#),
+        (r#"{"name": "f", "arguments": {"a": 1]"#, r#"{"a": 1"#),
+        (r#"{"name": "f", "arguments": {"a": 1</call>"#, r#"{"a": 1"#),
+        (r#"{"name": "f", "arguments": nulx}"#, "nul"),
+        (r#"{"name": "f", "arguments": {"a": 1}, x"#, r#"{"a": 1}"#),
+        (r#"{"name": "f", "arguments": {"a": 1} 5"#, r#"{"a": 1}"#),
+        (r#"{"name": "f", "arguments": {"a": 1}]"#, r#"{"a": 1}"#),
+    ] {
+        assert_eq!(
+            said(&object(), text),
+            ["named f".to_owned(), format!("args {arguments}"), "broken".into()],
+            "{text:?}"
+        );
+    }
+    for text in [
+        r#"{"name": "f", "arguments": }"#,
+        r#"{"name": "f", "arguments": x}"#,
+        r#"{"name": "f" "arguments": {}}"#,
+        r#"{"name": "f", "t": x}"#,
+    ] {
+        assert_eq!(said(&object(), text), ["named f", "broken"], "{text:?}");
+    }
+    assert_eq!(said(&array(), r#"[{"name": "f", "arguments": {"room": ]"#), ["named f", r#"args {"room": "#, "broken"]);
+}
+
+#[test]
+fn a_closer_ends_an_envelope_that_is_not_closed() {
+    for (text, arguments) in [
+        (r#"{"name": "f", "arguments": {"a": 1}"#, r#"{"a": 1}"#),
+        (r#"{"name": "f", "arguments": {"a": 1}, "#, r#"{"a": 1}"#),
+        (r#"{"arguments": {"a": 1}, "name": "f" "#, r#"{"a": 1}"#),
+        (r#"{"name": "f""#, "{}"),
+        (r#"{"name": "f", "arguments": "#, "{}"),
+        (r#"{"name": "f", "arguments": null"#, "{}"),
+    ] {
+        for closer in ["</call>", "<call>", "</ca", "\n\n</call> x"] {
+            let trace = run(&object(), &format!("{text}{closer}"), Eof::Stop);
+            assert_eq!(
+                trace.said,
+                ["named f".to_owned(), format!("args {arguments}"), "done true".into()],
+                "{text:?} {closer:?}"
+            );
+        }
+    }
+    let list = r#"[{"name": "f", "arguments": {}}"#;
+    for rest in ["</calls>", "<calls>", "", ", </calls>", "\n,"] {
+        assert_eq!(
+            said(&array(), &format!("{list}{rest}")),
+            ["named f", "args {}", "end true", "done true"],
+            "{rest:?}"
+        );
+    }
+    // The list ends although the object did not.
+    let text = r#"[{"name": "f", "arguments": {"a": 1}]"#;
+    assert_eq!(said_before(&array(), text, "</calls>"), ["named f", r#"args {"a": 1}"#, "end true", "done true"]);
+}
+
+#[test]
+fn the_end_of_the_output_decides_what_is_open() {
+    for (text, stop, length) in [
+        (
+            r#"{"name": "f", "arguments": {"a": "hib"#,
+            &[r#"args {"a": "hib"#, "done false"][..],
+            &[r#"args {"a": "hib"#, "done false"][..],
+        ),
+        (
+            r#"{"name": "f", "arguments": {"a": 1}"#,
+            &[r#"args {"a": 1}"#, "done true"],
+            &[r#"args {"a": 1}"#, "done true"],
+        ),
+        (r#"{"name": "f", "arguments": {}, "x"#, &["args {}", "done true"], &["args {}", "done true"]),
+        (r#"{"name": "f", "arguments": null"#, &["args {}", "done true"], &["args {}", "done true"]),
+        (r#"{"name": "f", "arguments": nu"#, &["args nu", "done false"], &["args nu", "done false"]),
+        (r#"{"name": "f", "arguments": 12"#, &["args 12", "done true"], &["args 12", "done false"]),
+        (
+            r#"{"name": "f", "arguments": "{\"a\": 1"#,
+            &[r#"args {"a": 1"#, "done false"],
+            &[r#"args {"a": 1"#, "done false"],
+        ),
+        (r#"{"name": "f", "arguments": "#, &["args {}", "done true"], &["done false"]),
+        (r#"{"name": "f", "argu"#, &["args {}", "done true"], &["done false"]),
+        (r#"{"name": "f""#, &["args {}", "done true"], &["done false"]),
+    ] {
+        for (eof, rest) in [(Eof::Stop, stop), (Eof::Length, length)] {
+            assert_eq!(run(&object(), text, eof).said[1..], *rest, "{text:?} {eof:?}");
+        }
+    }
+    for text in ["", "{", r#"{"name": "f"#, r#"{"na"#, r#"{"arguments": {}"#] {
+        for eof in [Eof::Stop, Eof::Length] {
+            assert_eq!(run(&object(), text, eof).said, ["broken"], "{text:?}");
+        }
+    }
+    let second = run(&array(), r#"[{"name": "f", "arguments": {}}, {"na"#, Eof::Length);
+    assert_eq!(second.said, ["named f", "args {}", "end true", "broken"]);
+}
+
+#[test]
+fn a_later_element_that_is_no_call_is_passed_over() {
+    let good = r#"{"name": "f", "arguments": {}}"#;
+    for bad in [
+        r#"{"nme": "g", "arguments": {"a": [1]}}"#,
+        "5",
+        "\"x ]\"",
+        "[1, {}]",
+        r#"{"name": null}"#,
+        r#"{"name": "\n"}"#,
+        "null",
+        "{}",
+    ] {
+        let trace = run(&array(), &format!("[{good}, {bad} , {good}]"), Eof::Stop);
+        let call = ["named f", "args {}", "end true"];
+        assert_eq!(trace.said[..3], call, "{bad:?}");
+        assert_eq!(trace.said[3..6], call, "{bad:?}");
+        assert_eq!(trace.said[6..], ["done true"]);
+        let at = 1 + good.len() + 2 + bad.len();
+        assert_eq!(trace.notes, [(DiagnosticKind::UnplacedText, at, bad.to_owned())], "{bad:?}");
+    }
+    for bad in ["x", "{name: 1}", r#"{"name": "g" 1}"#, "nulx", "</calls"] {
+        let trace = run(&bare(), &format!("[{good}, {bad}]"), Eof::Stop);
+        assert_eq!(trace.said, ["named f", "args {}", "end true", "broken"], "{bad:?}");
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let limits = Limits { name: 8, head: 64, early: 16, depth: 3, ..Limits::default() };
+    let said = |spec: &EnvelopeSpec, text: &str| drive_all_ways::<Envelope>(spec, text, Eof::Stop, &limits).said;
+    assert_eq!(said(&object(), r#"{"name": "12345678"}"#)[0], "named 12345678");
+    assert_eq!(said(&object(), r#"{"name": "123456789"}"#), ["broken"]);
+    assert_eq!(said(&object(), r#"{"name": "ééééé"}"#), ["broken"]);
+    assert_eq!(said(&object(), r#"{"name of it all": 1, "name": "f"}"#)[0], "named f");
+    let long = "x".repeat(60);
+    assert_eq!(said(&object(), &format!(r#"{{"k": "{long}", "name": "f"}}"#)), ["broken"]);
+    assert_eq!(said(&object(), &format!(r#"{{{}"name": "f"}}"#, " ".repeat(60))), ["broken"]);
+    assert_eq!(said(&object(), &format!(r#"{{"name": "f", "k": "{long}", "arguments": {{}}}}"#))[1], "args {}");
+    assert_eq!(said(&object(), r#"{"arguments": {"a": "3456789"}, "name": "f"}"#)[1], r#"args {"a": "3456789"}"#);
+    assert_eq!(said(&object(), r#"{"arguments": {"a": "34567890"}, "name": "f"}"#), ["broken"]);
+    assert_eq!(said(&object(), r#"{"name": "f", "arguments": {"a": "much more than early"}}"#)[2], "done true");
+    assert_eq!(
+        said(&object(), r#"{"name": "f", "arguments": {"a": [{"b": [1]}]}}"#),
+        ["named f", r#"args {"a": [{"b": "#, "broken"]
+    );
+}
+
+#[test]
+fn words_must_make_sense() {
+    let words = EnvelopeWords { name: List::default(), ..EnvelopeWords::default() };
+    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().contains("tools.envelope.name"));
+    let words = EnvelopeWords { id: list(&["call", "name"]), ..EnvelopeWords::default() };
+    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().contains("the key `name`"));
+    let words = EnvelopeWords { name: List::default(), shape: Shape::Key, ..EnvelopeWords::default() };
+    assert!(EnvelopeSpec::new(&words, &Follow::default()).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn arguments_of_any_kind_pass_verbatim(
+        arguments in prop::collection::vec(crate::body::json::tests::json(), 1..4),
+        first in any::<bool>(),
+        places in prop::collection::vec(0usize..900, 0..10),
+    ) {
+        let arguments: Vec<_> = arguments.into_iter().filter(|a| a.starts_with(['{', '['])).collect();
+        prop_assume!(!arguments.is_empty());
+        let call = |a: &String| if first { format!(r#"{{"arguments": {a}, "name": "f"}}"#) } else { format!(r#"{{"name": "f", "arguments":{a} }}"#) };
+        let calls: Vec<_> = arguments.iter().map(call).collect();
+        let text = format!("[{}]</calls>", calls.join(" ,\n"));
+        let trace = drive::<Envelope>(&array(), &cut_at(&text, &places), Eof::Stop, &Limits::default());
+        let mut expected: Vec<_> = arguments.iter().flat_map(|a| ["named f".to_owned(), format!("args {a}"), "end true".to_owned()]).collect();
+        expected.push("done true".to_owned());
+        prop_assert_eq!(trace.said, expected);
+    }
+
+    /// Whatever the model writes, the cuts make no difference.
+    #[test]
+    fn cuts_make_no_difference(parts in prop::collection::vec(prop::sample::select(PARTS), 0..12)) {
+        let text = parts.concat();
+        let small = Limits { name: 8, head: 24, early: 12, blank: 4, depth: 3, ..Limits::default() };
+        for spec in [object(), array(), bare(), keyed(Container::Either), with_ids()] {
+            for eof in [Eof::Stop, Eof::Length] {
+                run(&spec, &text, eof);
+                drive_all_ways::<Envelope>(&spec, &text, eof, &small);
+            }
+        }
+    }
+}
+
+/// Pieces that calls are made of, and some that they are not.
+const PARTS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "\n",
+    "\"name\"",
+    "\"tool\"",
+    "\"arguments\"",
+    "\"parameters\"",
+    "\"call_id\"",
+    "\"f\"",
+    "{\"name\": \"f\", ",
+    "\"arguments\": {",
+    "\"name\": \"f\"",
+    "{\"tool\": \"t\"",
+    "\"arguments\": ",
+    "\"x\": ",
+    "null",
+    "nul",
+    "12",
+    "\"{\\\"a\\\"",
+    "\\ud83c\\udf75",
+    "\"é",
+    "\\",
+    "\u{1}",
+    "</call>",
+    "</ca",
+    "<call>",
+    "</calls>",
+    "<end>",
+    "text",
+    "{}",
+    "}}",
+    "}]",
+    "\", \"",
+    "\"[1] \"",
+    "{\"f\": ",
+];

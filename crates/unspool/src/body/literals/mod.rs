@@ -1,0 +1,416 @@
+//! Gemma literals: `{leaf:<|"|>oolong<|"|>,minutes:4}` becomes `{"leaf": "oolong", "minutes": 4}`.
+//!
+//! A delimited value is a string, or a text that the schema types, as the format says; a bare value has the schema's type,
+//! and where the schema is silent the type of its spelling. Plain quotes delimit strings too. Commas and white space
+//! between items are framing. The machine begins at the opening bracket and ends behind the closing one.
+
+mod look;
+mod text;
+mod value;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use self::look::{Look, first_of};
+use self::value::Pending;
+use super::{Cx, Eof, Follow, Status, Step};
+use crate::diagnostic::DiagnosticKind;
+use crate::format::file::{Delimited, Silent, Tools};
+use crate::json::write::string_piece;
+use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
+use crate::schema::TypeId;
+use crate::typing::Rules;
+
+/// What the machine has to know about its format.
+#[derive(Debug, Clone)]
+pub(crate) struct LiteralsSpec {
+    /// String delimiters.
+    open: Literal,
+    close: Literal,
+    delimited: Delimited,
+    python: bool,
+    follow: Follow,
+    /// Bytes that may end a delimited value, or the call around it.
+    stops: FirstBytes,
+    /// The same for a bare value.
+    bare_stops: FirstBytes,
+    /// The same for a string in plain quotes.
+    quoted_stops: FirstBytes,
+}
+
+impl LiteralsSpec {
+    /// The machine of a format, with what may stand behind a call.
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+        let words = &tools.literals;
+        let (open, close) =
+            match &words.string[..] {
+                [both] => (both, both),
+                [open, close] => (open, close),
+                _ => return Err(
+                    "literals.string: one delimiter, or an opener and a closer\nhint: write `string = [\"<|\\\"|>\"]`"
+                        .into(),
+                ),
+            };
+        if open.is_empty() || close.is_empty() {
+            return Err(
+                "literals.string: a delimiter is empty\nhint: write the token that stands around a string".into()
+            );
+        }
+        let closers = || follow.call_close.iter().filter_map(|l| l.text().bytes().next()).chain(close.bytes().next());
+        Ok(Self {
+            open: Literal::new(open, false),
+            close: Literal::new(close, false),
+            delimited: words.delimited,
+            python: tools.python,
+            stops: FirstBytes::new(closers().chain(*b"})")),
+            bare_stops: FirstBytes::new(closers().chain(*b",})]")),
+            quoted_stops: FirstBytes::new(closers().chain(*b"\"'\\})")),
+            follow,
+        })
+    }
+
+    fn rules(&self, depth: usize) -> Rules {
+        Rules { silent: Silent::Json, python: self.python, depth }
+    }
+}
+
+/// An open bracket.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Frame {
+    /// `{`, or the `(` of the arguments.
+    Object { of: Option<TypeId>, paren: bool, empty: bool },
+    /// `[`, and how many items it has.
+    List { of: Option<TypeId>, items: usize },
+}
+
+impl Frame {
+    fn closer(&self) -> u8 {
+        match self {
+            Self::Object { paren: false, .. } => b'}',
+            Self::Object { paren: true, .. } => b')',
+            Self::List { .. } => b']',
+        }
+    }
+
+    /// Whether `byte` stands between a key and its value.
+    fn separates(&self, byte: u8) -> bool {
+        byte == b':' || byte == b'=' && matches!(self, Self::Object { paren: true, .. })
+    }
+}
+
+/// Where the machine stands.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+enum State {
+    /// Before the opening bracket.
+    #[default]
+    Begin,
+    /// A key or item, or the closer, may stand here.
+    Item,
+    /// A value must stand here.
+    Value(Option<TypeId>),
+    /// In a delimited string.
+    Delimited,
+    /// In a delimited value that the schema types.
+    Untyped(Pending),
+    /// In plain quotes.
+    Quoted(u8),
+    Bare(Pending),
+    /// Behind a value.
+    After,
+}
+
+/// One move of the machine; numbers are offsets in the input of the step.
+enum Move {
+    /// Everything before this offset is taken.
+    Go(usize),
+    /// And more bytes are wanted.
+    More(usize),
+    /// The call is over.
+    Done(usize, bool),
+    /// The byte there does not fit.
+    Broken(usize),
+}
+
+/// The machine.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Literals {
+    state: State,
+    frames: Vec<Frame>,
+}
+
+/// The input of a step, and what the machine may ask for in it.
+struct Reader<'a, 'c> {
+    spec: &'a LiteralsSpec,
+    cx: &'a mut Cx<'c>,
+    input: &'a str,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn rest(&self, at: usize) -> &'a [u8] {
+        self.input.as_bytes().get(at..).unwrap_or_default()
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &'a str {
+        self.input.get(from..to).unwrap_or_default()
+    }
+
+    /// Bytes of the character at `at`.
+    fn char_len(&self, at: usize) -> usize {
+        self.input.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+    }
+
+    fn at_end(&self) -> bool {
+        self.cx.eof != Eof::No
+    }
+
+    fn put(&mut self, json: &str) {
+        self.cx.out.args(json);
+    }
+
+    fn put_string(&mut self, text: &str) {
+        let out = &mut *self.cx.out;
+        string_piece(text, |piece| out.args(piece));
+    }
+
+    /// Tells of bytes that have no place in the arguments.
+    fn unplaced(&mut self, at: usize, text: &str) {
+        self.cx.out.note(
+            DiagnosticKind::UnplacedText,
+            at,
+            text,
+            "these bytes have no place in the arguments of the call",
+        );
+    }
+}
+
+impl Literals {
+    /// Reads on.
+    pub(crate) fn step(&mut self, spec: &LiteralsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
+        let mut reader = Reader { spec, cx, input };
+        let mut at = 0;
+        loop {
+            let (consumed, status) = match self.turn(&mut reader, at) {
+                Move::Go(next) => {
+                    at = next;
+                    continue;
+                }
+                Move::More(at) if !reader.at_end() => (at, Status::More),
+                Move::More(at) => (input.len(), Status::Done { complete: self.end(&mut reader, at) }),
+                Move::Done(at, complete) => (at, Status::Done { complete }),
+                Move::Broken(at) => (at, Status::Broken),
+            };
+            if matches!(status, Status::Done { complete: false } | Status::Broken) {
+                self.give_up(&mut reader, consumed);
+            }
+            return Step { consumed, status };
+        }
+    }
+
+    fn turn(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        match self.state {
+            State::Delimited | State::Untyped(_) => return self.delimited(reader, at),
+            State::Quoted(quote) => return self.quoted(reader, at, quote),
+            State::Bare(_) => return self.bare(reader, at),
+            _ => {}
+        }
+        let at = at + blanks(reader.rest(at));
+        let Some(&byte) = reader.rest(at).first() else { return Move::More(at) };
+        match first_of(&reader.spec.follow.call_close, reader.rest(at)) {
+            Match::Full(_) => return self.call_ends(reader, at),
+            Match::Partial if !reader.at_end() => return Move::More(at),
+            _ => {}
+        }
+        match self.state {
+            State::Begin => self.open(reader, at, byte, None),
+            State::Value(of) => self.value(reader, at, of),
+            State::After if byte == b',' => {
+                self.state = State::Item;
+                Move::Go(at + 1)
+            }
+            // Commas between items are framing: several are allowed, and none.
+            State::Item if byte == b',' => Move::Go(at + 1),
+            _ if self.frames.last().is_some_and(|frame| frame.closer() == byte) => self.close(reader, at),
+            _ => self.item(reader, at),
+        }
+    }
+
+    /// The call's closer stands where the arguments go on. Only the last bracket is closed for the model.
+    fn call_ends(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        let between = matches!(self.state, State::Item | State::After);
+        let complete = between && matches!(self.frames[..], [Frame::Object { .. }]);
+        if complete {
+            reader.put("}");
+        }
+        Move::Done(at, complete)
+    }
+
+    fn open(&mut self, reader: &mut Reader<'_, '_>, at: usize, byte: u8, of: Option<TypeId>) -> Move {
+        let (frame, json) = match byte {
+            b'[' if !self.frames.is_empty() => (Frame::List { of, items: 0 }, "["),
+            b'{' => (Frame::Object { of, paren: false, empty: true }, "{"),
+            b'(' if self.frames.is_empty() => (Frame::Object { of, paren: true, empty: true }, "{"),
+            _ => return Move::Broken(at),
+        };
+        if self.frames.len() >= reader.cx.limits.depth {
+            reader.cx.out.note(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
+            return Move::Broken(at);
+        }
+        self.frames.push(frame);
+        reader.put(json);
+        self.state = State::Item;
+        Move::Go(at + 1)
+    }
+
+    /// The closer of the innermost bracket.
+    fn close(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        let json = if matches!(self.frames.last(), Some(Frame::List { .. })) { "]" } else { "}" };
+        if self.frames.len() > 1 {
+            self.frames.pop();
+            reader.put(json);
+            self.state = State::After;
+            return Move::Go(at + 1);
+        }
+        let extra = match self.look(reader).extra_bracket(reader.rest(at + 1)) {
+            Match::Partial => return Move::More(at),
+            Match::Full(n) => n,
+            Match::No => 0,
+        };
+        if extra > 0 {
+            reader.unplaced(at + 1, reader.slice(at + 1, at + 1 + extra).trim());
+        }
+        self.frames.pop();
+        reader.put(json);
+        Move::Done(at + 1 + extra, true)
+    }
+
+    /// The next item of a list, or a key and its separator.
+    fn item(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        let schema = reader.cx.schema;
+        let top = self.frames.len() == 1;
+        match self.frames.last_mut() {
+            None => Move::Broken(at),
+            Some(Frame::List { of, items }) => {
+                if *items > 0 {
+                    reader.put(", ");
+                }
+                let of = schema.zip(*of).and_then(|(schema, of)| schema.get(of)?.item(*items));
+                *items += 1;
+                self.state = State::Value(of);
+                Move::Go(at)
+            }
+            Some(frame @ Frame::Object { .. }) => {
+                let (name, len) = match key(frame, reader, at) {
+                    Key::Found(name, len) => (name, len),
+                    Key::More => return Move::More(at),
+                    Key::Bad => return Move::Broken(at),
+                };
+                let Frame::Object { of, empty, .. } = frame else { return Move::Broken(at) };
+                let of = match (schema, *of) {
+                    (Some(schema), _) if top => schema.parameter(&name),
+                    (Some(schema), Some(of)) => schema.get(of).and_then(|of| of.member(&name)),
+                    _ => None,
+                };
+                reader.put(if *empty { "\"" } else { ", \"" });
+                *empty = false;
+                reader.put_string(&name);
+                reader.put("\": ");
+                self.state = State::Value(of);
+                Move::Go(at + len)
+            }
+        }
+    }
+
+    fn look<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Look<'a> {
+        Look { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
+    }
+
+    /// The output ends; `at` is where the bytes begin that are not taken. Says whether the arguments are complete.
+    fn end(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> bool {
+        let stopped = reader.cx.eof == Eof::Stop;
+        let left = reader.slice(at, reader.input.len());
+        let blank = left.bytes().all(is_blank);
+        if !blank {
+            reader.unplaced(at, left);
+        }
+        if stopped && blank && matches!(self.state, State::Bare(_)) {
+            self.finish_bare(reader);
+        }
+        let complete = stopped
+            && blank
+            && match self.state {
+                State::Begin => true,
+                State::Item | State::After => self.frames.len() == 1,
+                _ => false,
+            };
+        if complete {
+            reader.put(if self.frames.is_empty() { "{}" } else { "}" });
+        }
+        complete
+    }
+
+    /// The call is over before its arguments are: what is held has no place in them.
+    fn give_up(&mut self, reader: &mut Reader<'_, '_>, at: usize) {
+        if let State::Bare(pending) | State::Untyped(pending) = &self.state
+            && !pending.held().is_empty()
+        {
+            reader.unplaced(at, pending.held());
+        }
+    }
+}
+
+/// What stands where a key is wanted.
+enum Key<'a> {
+    /// A key; it and its separator are this long.
+    Found(Cow<'a, str>, usize),
+    More,
+    Bad,
+}
+
+/// Reads a key and its separator: delimited, in plain quotes, or bare.
+fn key<'a>(frame: &Frame, reader: &Reader<'a, '_>, at: usize) -> Key<'a> {
+    let rest = reader.rest(at);
+    let most = reader.cx.limits.name;
+    match reader.spec.open.at(rest) {
+        Match::Full(n) => return enclosed_key(frame, reader, (at, n), reader.spec.close.text()),
+        Match::Partial => return Key::More,
+        Match::No => {}
+    }
+    match rest.first() {
+        Some(b'"') => return enclosed_key(frame, reader, (at, 1), "\""),
+        Some(b'\'') => return enclosed_key(frame, reader, (at, 1), "'"),
+        _ => {}
+    }
+    let ends = |b: &u8| frame.separates(*b) || matches!(b, b',' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<');
+    match rest.iter().take(most + 1).position(ends) {
+        Some(n) if n > 0 && frame.separates(rest[n]) => Key::Found(reader.slice(at, at + n).trim_end().into(), n + 1),
+        Some(_) => Key::Bad,
+        None if rest.len() > most => Key::Bad,
+        None => Key::More,
+    }
+}
+
+/// Reads a key between an opener (where it stands, its length) and a closer that the separator follows.
+fn enclosed_key<'a>(frame: &Frame, reader: &Reader<'a, '_>, opener: (usize, usize), closer: &str) -> Key<'a> {
+    let start = opener.0 + opener.1;
+    let text = reader.slice(start, reader.input.len());
+    for (n, _) in text.match_indices(closer) {
+        if n > reader.cx.limits.name {
+            return Key::Bad;
+        }
+        let behind = &text.as_bytes()[n + closer.len()..];
+        let gap = blanks(behind);
+        match behind.get(gap) {
+            _ if gap > reader.cx.limits.blank => return Key::Bad,
+            None => return Key::More,
+            Some(b) if frame.separates(*b) => {
+                return Key::Found(text.get(..n).unwrap_or_default().into(), opener.1 + n + closer.len() + gap + 1);
+            }
+            Some(_) => {}
+        }
+    }
+    if text.len() > reader.cx.limits.name + closer.len() { Key::Bad } else { Key::More }
+}
+
+#[cfg(test)]
+mod tests;

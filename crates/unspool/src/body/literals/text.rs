@@ -1,0 +1,99 @@
+//! Inside a string: between delimiters, where nothing is escaped, or between plain quotes.
+
+use super::look::Place;
+use super::{Literals, Move, Reader, State};
+use crate::body::Eof;
+use crate::body::kwargs::text::{Escape, Quotes};
+use crate::scan::{Match, is_blank};
+
+impl Literals {
+    /// Inside a delimited value.
+    pub(super) fn delimited(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        let Some(found) = reader.spec.stops.find(reader.input.as_bytes(), at) else {
+            self.write(reader, at, reader.input.len());
+            return Move::More(reader.input.len());
+        };
+        self.write(reader, at, found);
+        let rest = reader.rest(found);
+        let delimiter = reader.spec.close.at(rest);
+        if let Match::Full(n) = delimiter {
+            return match self.look(reader).after_delimiter(Place::Value, &rest[n..]) {
+                Match::Partial => Move::More(found),
+                Match::No => self.data(reader, found, n),
+                Match::Full(_) => {
+                    if matches!(self.state, State::Delimited) {
+                        reader.put("\"");
+                    }
+                    self.finish_pending(reader, false);
+                    Move::Go(found + n)
+                }
+            };
+        }
+        match (self.look(reader).is_abandoned(rest), delimiter) {
+            (Match::Full(n), _) => Move::Done(found + n, false),
+            (Match::No, Match::No) => self.data(reader, found, reader.char_len(found)),
+            _ => Move::More(found),
+        }
+    }
+
+    /// Inside plain quotes. JSON's escapes are understood.
+    pub(super) fn quoted(&mut self, reader: &mut Reader<'_, '_>, at: usize, quote: u8) -> Move {
+        let found = reader.spec.quoted_stops.find(reader.input.as_bytes(), at).unwrap_or(reader.input.len());
+        reader.put_string(reader.slice(at, found));
+        let rest = reader.rest(found);
+        match rest.first() {
+            None => Move::More(found),
+            Some(b'\\') => self.escaped(reader, found, quote),
+            Some(byte) if *byte == quote => match self.look(reader).after_quote(Place::Value, &rest[1..]) {
+                // A quote right at the cut-off end may be its string's end, or data.
+                Match::Full(_) if reader.cx.eof == Eof::Length && rest[1..].iter().all(|b| is_blank(*b)) => {
+                    Move::More(found)
+                }
+                Match::Partial => Move::More(found),
+                Match::No => self.data(reader, found, 1),
+                Match::Full(_) => {
+                    reader.put("\"");
+                    self.state = State::After;
+                    Move::Go(found + 1)
+                }
+            },
+            Some(_) => match self.look(reader).is_abandoned(rest) {
+                Match::Full(n) => Move::Done(found + n, false),
+                Match::Partial => Move::More(found),
+                Match::No => self.data(reader, found, reader.char_len(found)),
+            },
+        }
+    }
+
+    fn escaped(&mut self, reader: &mut Reader<'_, '_>, at: usize, quote: u8) -> Move {
+        let rest = reader.rest(at);
+        let quotes = Quotes { quote, triple: false, raw: false, braces: false };
+        match (rest.get(1), quotes.escape(rest)) {
+            (_, Escape::More) => Move::More(at),
+            (Some(b'/'), _) => {
+                reader.put("/");
+                Move::Go(at + 2)
+            }
+            (_, Escape::Nothing(n)) => Move::Go(at + n),
+            (_, Escape::Data(n)) => self.data(reader, at, n),
+            (_, Escape::Char(c, n)) => {
+                reader.put_string(c.encode_utf8(&mut [0; 4]));
+                Move::Go(at + n)
+            }
+        }
+    }
+
+    /// `n` bytes are data as they stand.
+    fn data(&mut self, reader: &mut Reader<'_, '_>, at: usize, n: usize) -> Move {
+        self.write(reader, at, at + n);
+        Move::Go(at + n)
+    }
+
+    fn write(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
+        if matches!(self.state, State::Untyped(_)) {
+            self.hold(reader, from, to);
+        } else {
+            reader.put_string(reader.slice(from, to));
+        }
+    }
+}

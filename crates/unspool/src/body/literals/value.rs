@@ -1,0 +1,185 @@
+//! Values whose type is not written: held while they may still be something else than a string.
+
+use serde::{Deserialize, Serialize};
+
+use super::look::{Place, first_of};
+use super::{Literals, Move, Reader, State};
+use crate::format::file::Delimited;
+use crate::scan::{Match, is_blank};
+use crate::schema::{Type, TypeId};
+use crate::typing::{Converted, Forms, Guess, Want, convert};
+
+/// A value that is being read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Pending {
+    of: Option<TypeId>,
+    forms: Forms,
+    guess: Guess,
+    /// White space at its edges is framing.
+    trims: bool,
+    /// Its text so far, or, once it is a string, only the white space at its end.
+    text: String,
+    /// It is a string, whose opening quote is written.
+    opened: bool,
+}
+
+fn type_of<'c>(reader: &Reader<'_, 'c>, of: Option<TypeId>) -> Option<&'c Type> {
+    reader.cx.schema?.get(of?)
+}
+
+impl Pending {
+    fn new(reader: &Reader<'_, '_>, of: Option<TypeId>, trims: bool) -> Self {
+        let want = Want::Schema(type_of(reader, of));
+        let forms = Forms::of(want, reader.spec.rules(reader.cx.limits.depth));
+        let guess = if forms.is_string_only() { Guess::String } else { Guess::Start };
+        Self { of, forms, guess, trims, text: String::new(), opened: false }
+    }
+
+    /// What is held although it is part of the value.
+    pub(super) fn held(&self) -> &str {
+        if self.opened { "" } else { &self.text }
+    }
+
+    /// The value goes on.
+    pub(super) fn push(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.opened {
+            self.write(reader, piece);
+            return;
+        }
+        self.text.push_str(piece);
+        self.guess = self.guess.after(self.forms, piece, self.text.len());
+        if self.guess == Guess::String || self.text.len() > reader.cx.limits.argument {
+            reader.put("\"");
+            self.opened = true;
+            let text = std::mem::take(&mut self.text);
+            self.write(reader, &text);
+        }
+    }
+
+    /// Writes more of a string; white space that may be at its end is held.
+    fn write(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
+        if !self.trims {
+            reader.put_string(piece);
+            return;
+        }
+        let end = piece.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8)).len();
+        let (text, blank) = piece.split_at(end);
+        if !text.is_empty() {
+            reader.put_string(&self.text);
+            reader.put_string(text);
+            self.text.clear();
+        }
+        self.text.push_str(blank);
+        if self.text.len() > reader.cx.limits.blank {
+            reader.put_string(&self.text);
+            self.text.clear();
+        }
+    }
+
+    /// The value is over. `is_string`: whatever the schema says.
+    pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, is_string: bool) {
+        if self.opened {
+            reader.put("\"");
+            return;
+        }
+        let text = if self.trims { self.text.trim() } else { &self.text };
+        let converted = if is_string {
+            Converted::Text(text)
+        } else {
+            convert(text, Want::Schema(type_of(reader, self.of)), reader.spec.rules(reader.cx.limits.depth))
+        };
+        converted.write(&mut |piece| reader.put(piece));
+    }
+}
+
+impl Literals {
+    /// A value begins.
+    pub(super) fn value(&mut self, reader: &mut Reader<'_, '_>, at: usize, of: Option<TypeId>) -> Move {
+        let rest = reader.rest(at);
+        match reader.spec.open.at(rest) {
+            Match::Partial => return Move::More(at),
+            Match::Full(n) => {
+                self.state = match reader.spec.delimited {
+                    Delimited::Untyped => State::Untyped(Pending::new(reader, of, false)),
+                    Delimited::String => {
+                        reader.put("\"");
+                        State::Delimited
+                    }
+                };
+                return Move::Go(at + n);
+            }
+            Match::No => {}
+        }
+        match rest.first() {
+            Some(byte @ (b'{' | b'[')) => return self.open(reader, at, *byte, of),
+            Some(quote @ (b'"' | b'\'')) => {
+                reader.put("\"");
+                self.state = State::Quoted(*quote);
+                return Move::Go(at + 1);
+            }
+            _ => {}
+        }
+        self.state = State::Bare(Pending::new(reader, of, true));
+        Move::Go(at)
+    }
+
+    /// Inside a bare value.
+    pub(super) fn bare(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
+        let Some(found) = reader.spec.bare_stops.find(reader.input.as_bytes(), at) else {
+            self.hold(reader, at, reader.input.len());
+            return Move::More(reader.input.len());
+        };
+        self.hold(reader, at, found);
+        let rest = reader.rest(found);
+        let delimiter = reader.spec.close.at(rest);
+        let look = self.look(reader);
+        let ends = match (rest[0], delimiter) {
+            (b',', _) => look.after_comma(&self.frames, &rest[1..]),
+            (byte, _) if self.frames.last().is_some_and(|frame| frame.closer() == byte) => Match::Full(0),
+            // The opening delimiter was left out.
+            (_, Match::Full(n)) => look.after_delimiter(Place::Value, &rest[n..]),
+            (_, delimiter) => match (first_of(&reader.spec.follow.call_close, rest), delimiter) {
+                (Match::No, Match::Partial) => Match::Partial,
+                (closer, _) => closer,
+            },
+        };
+        match (ends, delimiter) {
+            (Match::Partial, _) => Move::More(found),
+            (Match::Full(_), Match::Full(n)) => {
+                self.finish_pending(reader, reader.spec.delimited == Delimited::String);
+                Move::Go(found + n)
+            }
+            (Match::Full(_), _) => {
+                self.finish_bare(reader);
+                Move::Go(found)
+            }
+            (Match::No, delimiter) => {
+                let n = if let Match::Full(n) = delimiter { n } else { reader.char_len(found) };
+                self.hold(reader, found, found + n);
+                Move::Go(found + n)
+            }
+        }
+    }
+
+    /// More of a value that is held or typed.
+    pub(super) fn hold(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
+        if let State::Bare(pending) | State::Untyped(pending) = &mut self.state {
+            pending.push(reader, reader.slice(from, to));
+        }
+    }
+
+    pub(super) fn finish_bare(&mut self, reader: &mut Reader<'_, '_>) {
+        self.finish_pending(reader, false);
+    }
+
+    /// The value is over. `is_string`: whatever the schema says.
+    pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, is_string: bool) {
+        if let State::Bare(pending) | State::Untyped(pending) = &self.state {
+            pending.finish(reader, is_string);
+        }
+        self.state = State::After;
+    }
+}

@@ -1,0 +1,173 @@
+//! Named text filters over reasoning and content.
+//!
+//! A filter sees the text of one field in the pieces that the flow gives out. What it holds back goes out before an event of
+//! another kind, so the order of the parts stays and no cut of the input shows.
+
+mod backslash;
+mod citations;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, Sink};
+use crate::format::file::Filter;
+
+use backslash::Backslash;
+use citations::Citations;
+
+/// One filter over one field.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Stage {
+    Backslash(Backslash),
+    Citations(Citations),
+}
+
+impl Stage {
+    fn new(name: Filter) -> Self {
+        match name {
+            Filter::BackslashNewline => Self::Backslash(Backslash::default()),
+            Filter::Citations => Self::Citations(Citations::default()),
+        }
+    }
+
+    fn push(&mut self, text: &str, over: bool, out: &mut String) {
+        match self {
+            Self::Backslash(stage) => stage.push(text, over, out),
+            Self::Citations(stage) => stage.push(text, over, out),
+        }
+    }
+}
+
+/// The two fields that are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Field {
+    Reasoning,
+    Content,
+}
+
+/// The filters of a format, in order, for both fields.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Filters {
+    reasoning: Vec<Stage>,
+    content: Vec<Stage>,
+    /// The field that was written last.
+    last: Option<Field>,
+}
+
+impl Filters {
+    pub(crate) fn new(names: &[Filter]) -> Self {
+        let stages = || names.iter().map(|name| Stage::new(*name)).collect();
+        Self { reasoning: stages(), content: stages(), last: None }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content.is_empty()
+    }
+
+    /// A sink that filters on the way to `sink`.
+    pub(crate) fn over<'a, S: Sink>(&'a mut self, sink: &'a mut S) -> Filtering<'a, S> {
+        Filtering { filters: self, sink }
+    }
+
+    /// Gives out what the filters held.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
+        self.flush(sink);
+    }
+
+    fn flush(&mut self, sink: &mut impl Sink) {
+        if let Some(field) = self.last.take() {
+            self.run(field, "", true, sink);
+        }
+    }
+
+    fn run(&mut self, field: Field, text: &str, over: bool, sink: &mut impl Sink) {
+        let stages = match field {
+            Field::Reasoning => &mut self.reasoning,
+            Field::Content => &mut self.content,
+        };
+        let mut text = text.to_owned();
+        for stage in stages {
+            let mut out = String::with_capacity(text.len());
+            stage.push(&text, over, &mut out);
+            text = out;
+        }
+        if text.is_empty() {
+            return;
+        }
+        match field {
+            Field::Reasoning => sink.event(Event::Reasoning(&text)),
+            Field::Content => sink.event(Event::Content(&text)),
+        }
+    }
+}
+
+/// Filters text events; what is held goes out before any other event.
+pub(crate) struct Filtering<'a, S> {
+    filters: &'a mut Filters,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> Sink for Filtering<'_, S> {
+    fn event(&mut self, event: Event<'_>) {
+        let (field, text) = match event {
+            Event::Reasoning(text) => (Field::Reasoning, text),
+            Event::Content(text) => (Field::Content, text),
+            other => {
+                if !matches!(other, Event::Note(_)) {
+                    self.filters.flush(self.sink);
+                }
+                self.sink.event(other);
+                return;
+            }
+        };
+        if self.filters.last.is_some_and(|last| last != field) {
+            self.filters.flush(self.sink);
+        }
+        self.filters.last = Some(field);
+        self.filters.run(field, text, false, self.sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The filtered text, the same for every cut into two and for single characters.
+    fn filtered(name: Filter, text: &str) -> String {
+        let run = |pieces: &[&str]| {
+            let mut filters = Filters::new(&[name]);
+            let mut out = String::new();
+            let mut sink = |event: Event<'_>| {
+                if let Event::Content(text) = event {
+                    out.push_str(text);
+                }
+            };
+            for piece in pieces {
+                filters.over(&mut sink).event(Event::Content(piece));
+            }
+            filters.finish(&mut sink);
+            out
+        };
+        let whole = run(&[text]);
+        for (cut, _) in text.char_indices() {
+            assert_eq!(run(&[&text[..cut], &text[cut..]]), whole, "cut at {cut} of {text:?}");
+        }
+        let single: Vec<&str> = text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]).collect();
+        assert_eq!(run(&single), whole);
+        whole
+    }
+
+    #[test]
+    fn written_line_breaks_become_real_ones_outside_code_and_formulas() {
+        let text = r"a\nb\r\nc \\n `x\ny` $p\nq$ \(r\ns\) ```k\nl``` m\";
+        let want = "a\nb\nc \\\\n `x\\ny` $p\\nq$ \\(r\\ns\\) ```k\\nl``` m\\";
+        assert_eq!(filtered(Filter::BackslashNewline, text), want);
+        assert_eq!(filtered(Filter::BackslashNewline, r"\r\rx\q"), "\n\nx\\q");
+    }
+
+    #[test]
+    fn citation_marks_go_and_their_text_stays() {
+        let text = "The <co>sill dries</co: 0:[1,2]> at five <c> </cot <co>x</co>.<co";
+        assert_eq!(filtered(Filter::Citations, text), "The sill dries at five <c> </cot x.<co");
+    }
+}

@@ -1,0 +1,97 @@
+//! Arguments in the syntaxes that are not JSON.
+
+mod elements;
+mod kwargs;
+mod literals;
+mod params;
+mod typed;
+
+use serde_json::value::RawValue;
+
+use crate::format::file::{Escape, FormatFile};
+use crate::format::template::Slot;
+use crate::head::ends_name;
+use crate::limits::Limits;
+use crate::schema::FunctionSchema;
+
+use super::RenderError;
+use super::markup::Literals;
+use super::words::Words;
+
+/// Members of an object in order.
+pub(super) type Members<'a> = [(String, &'a RawValue)];
+
+/// What a format says of its argument syntax.
+pub(super) struct Syntax<'a> {
+    words: &'a Words<'a>,
+    file: &'a FormatFile,
+    /// Literals that are structure inside a value.
+    structure: Literals,
+}
+
+impl<'a> Syntax<'a> {
+    pub(super) fn new(words: &'a Words<'a>, file: &'a FormatFile) -> Self {
+        Self { words, file, structure: words.in_value() }
+    }
+
+    /// Writes the value of an attribute.
+    pub(super) fn attribute(&self, text: &str, out: &mut String) {
+        escape(self.file.tools.params.attr, text, out);
+    }
+}
+
+/// One call's arguments on the way out.
+#[derive(Clone, Copy)]
+pub(super) struct Cx<'a> {
+    pub(super) syntax: &'a Syntax<'a>,
+    /// Schema of the function, if the request knows it.
+    pub(super) schema: Option<&'a FunctionSchema>,
+}
+
+impl Cx<'_> {
+    /// Writes the arguments as this slot's syntax has them.
+    pub(super) fn write(&self, slot: Slot, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
+        match slot {
+            Slot::Params => params::write(self, arguments, out),
+            Slot::Kwargs => kwargs::write(arguments, out),
+            Slot::Literals => literals::write(self, arguments, out),
+            Slot::Elements => elements::write(self, arguments, out),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes text, its markup as entities if the format has them.
+fn escape(how: Escape, text: &str, out: &mut String) {
+    if how == Escape::None {
+        out.push_str(text);
+        return;
+    }
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// Checks that a key can stand in a tag.
+fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
+    let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
+    if key.is_empty() {
+        return refuse("is empty");
+    }
+    if key.len() > Limits::default().name {
+        return refuse("is longer than a key may be");
+    }
+    if key.bytes().any(ends_name) || key.contains(char::is_control) || key.trim() != key {
+        return refuse("has a bracket, a quote, a line break or outer white space");
+    }
+    if key.ends_with('/') || loose && key.contains(['=', '/']) {
+        return refuse("has a character that belongs to the tags of the format");
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! Calls: blocks, heads, ids.
+
+use serde_json::value::RawValue;
+
+use crate::format::file::{Container, FormatFile, Group, Shape};
+use crate::format::template::{Part, Slot, Template};
+use crate::head::ends_name;
+use crate::json::write::string;
+use crate::limits::Limits;
+use crate::message::{Message, ToolCall};
+use crate::request::{Request, ToolChoice};
+
+use super::RenderError;
+use super::body::{Cx, Syntax};
+use super::value;
+use super::words::{Words, after, before, template};
+use super::writer::{Fill, Writer, fill_parts};
+
+/// Writes the calls of a message.
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    words: &Words<'_>,
+    message: &Message,
+    request: &Request,
+) -> Result<(), RenderError> {
+    if message.tool_calls.is_empty() {
+        return Ok(());
+    }
+    let none = |why: &str| Err(RenderError::at("tool_calls", why));
+    let Some(file) = words.tools else { return none("have no place: the pair has no tools half") };
+    let Some(call) = words.calls.first() else { return none("have no place: the format shows no call") };
+    if request.tools.is_empty() || request.tool_choice == ToolChoice::None {
+        return none("have no place: the request has no tools or forbids calls");
+    }
+    if request.parallel_tool_calls == Some(false) && message.tool_calls.len() > 1 {
+        return none("are filtered after the first: `parallel_tool_calls` is false in this request");
+    }
+    let calls =
+        Calls { words, file, request, template: call, calls: &message.tool_calls, syntax: Syntax::new(words, file) };
+    calls.check()?;
+    calls.write(writer)
+}
+
+struct Calls<'a> {
+    words: &'a Words<'a>,
+    file: &'a FormatFile,
+    request: &'a Request,
+    template: &'a Template,
+    calls: &'a [ToolCall],
+    syntax: Syntax<'a>,
+}
+
+/// What one filling of the call template writes.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    calls: &'a [ToolCall],
+    /// Position of the first one in the message.
+    first: usize,
+}
+
+impl<'a> Calls<'a> {
+    fn check(&self) -> Result<(), RenderError> {
+        let limits = Limits::default();
+        for (i, call) in self.calls.iter().enumerate() {
+            let place = format!("tool_calls[{i}]");
+            check_name(&call.name, self.file.tools.loose).map_err(|e| e.inside(&format!("{place}.name")))?;
+            if !call.complete {
+                return Err(RenderError::at(&place, "is not complete, and no syntax says that"));
+            }
+            value::check(&call.arguments, limits.depth).map_err(|e| e.inside(&format!("{place}.arguments")))?;
+        }
+        Ok(())
+    }
+
+    /// Whether calls are written as one JSON list.
+    fn in_list(&self) -> bool {
+        let has_separator = self.file.tools.between.iter().any(|s| !s.is_empty());
+        let container = self.file.tools.envelope.container;
+        self.template.body() == Some(Slot::Envelope)
+            && (container == Container::Array || container == Container::Either && !has_separator)
+    }
+
+    /// The runs of calls that one filling of the call template writes: one each, or all in one list.
+    fn runs(&self) -> Vec<Run<'a>> {
+        let size = if self.in_list() { self.calls.len() } else { 1 };
+        self.calls.chunks(size).enumerate().map(|(i, calls)| Run { calls, first: i * size }).collect()
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), RenderError> {
+        let runs = self.runs();
+        let Some(block) = self.words.blocks.first() else {
+            for (i, run) in runs.iter().enumerate() {
+                if i > 0 {
+                    writer.out.push_str(self.between());
+                }
+                writer.piece(&self.template.parts, &mut Head { calls: self, run: *run })?;
+            }
+            return Ok(());
+        };
+        let size = if self.file.tools.group == Group::Each { 1 } else { runs.len() };
+        for runs in runs.chunks(size) {
+            writer.piece(&block.parts, &mut Block { calls: self, runs })?;
+        }
+        Ok(())
+    }
+
+    fn between(&self) -> &str {
+        self.file.tools.between.first().map_or("", String::as_str)
+    }
+
+    /// The id as the template of native ids shapes it; the call's own if it has that shape.
+    fn id(&self, call: &ToolCall, position: usize) -> Result<String, RenderError> {
+        let Some(shape) = self.file.ids.call.as_deref().filter(|t| t.contains('{')) else {
+            let plain = !call.id.is_empty() && !call.id.bytes().any(ends_name) && call.id.trim() == call.id;
+            let refused =
+                || RenderError::at("id", "cannot be written: it is empty, or has a bracket, quote or line break");
+            return plain.then(|| call.id.clone()).ok_or_else(refused);
+        };
+        let shape = template(shape)?;
+        let name = native_name(&shape, &call.name)?;
+        if id_fits(&shape, call) {
+            return Ok(call.id.clone());
+        }
+        let index = self.request.calls_before + position;
+        let mut id = String::new();
+        fill_parts(&shape.parts, true, &mut id, &mut |slot: Slot, out: &mut String| {
+            match slot {
+                Slot::Name => out.push_str(name),
+                Slot::Index => out.push_str(&index.to_string()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(id)
+    }
+
+    fn envelope(&self, run: Run<'_>, out: &mut String) {
+        let in_list = self.in_list();
+        if in_list {
+            out.push('[');
+        }
+        for (i, call) in run.calls.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            self.envelope_object(call, run.first + i, out);
+        }
+        if in_list {
+            out.push(']');
+        }
+    }
+
+    fn envelope_object(&self, call: &ToolCall, position: usize, out: &mut String) {
+        let words = &self.file.tools.envelope;
+        let arguments = call.arguments.trim();
+        out.push('{');
+        if words.shape == Shape::Key {
+            string(out, &call.name);
+            out.push_str(": ");
+        } else {
+            if let Some(key) = words.id.first() {
+                let id = if call.id.is_empty() { position.to_string() } else { call.id.clone() };
+                member(out, key, &id);
+                out.push_str(", ");
+            }
+            member(out, words.name.first().map_or("name", String::as_str), &call.name);
+            out.push_str(", ");
+            string(out, words.arguments.first().map_or("arguments", String::as_str));
+            out.push_str(": ");
+        }
+        out.push_str(arguments);
+        out.push('}');
+    }
+}
+
+fn member(out: &mut String, key: &str, value: &str) {
+    string(out, key);
+    out.push_str(": ");
+    string(out, value);
+}
+
+/// Fills a block.
+struct Block<'a> {
+    calls: &'a Calls<'a>,
+    runs: &'a [Run<'a>],
+}
+
+impl Fill for Block<'_> {
+    fn slot(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
+        let Some(first) = self.runs.first() else { return Ok(()) };
+        if slot != Slot::Calls {
+            return Head { calls: self.calls, run: *first }.slot(slot, out);
+        }
+        for (i, run) in self.runs.iter().enumerate() {
+            if i > 0 {
+                out.push_str(self.calls.between());
+            }
+            let mut head = Head { calls: self.calls, run: *run };
+            fill_parts(&self.calls.template.parts, !out.is_empty(), out, &mut head)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills one call template.
+struct Head<'a> {
+    calls: &'a Calls<'a>,
+    run: Run<'a>,
+}
+
+impl Fill for Head<'_> {
+    fn slot(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
+        let Some(call) = self.run.calls.first() else { return Ok(()) };
+        let position = self.run.first;
+        let inside = |e: RenderError| e.inside(&format!("tool_calls[{position}]"));
+        match slot {
+            Slot::Name => out.push_str(&call.name),
+            Slot::Id => out.push_str(&self.calls.id(call, position).map_err(inside)?),
+            Slot::Index => out.push_str(&(self.calls.request.calls_before + position).to_string()),
+            Slot::Number => out.push_str(&(position + 1).to_string()),
+            Slot::Envelope => self.calls.envelope(self.run, out),
+            Slot::Json => out.push_str(call.arguments.trim()),
+            _ => {
+                let arguments: Vec<(String, &RawValue)> = value::arguments(&call.arguments)?;
+                let cx = Cx { syntax: &self.calls.syntax, schema: self.calls.request.tools.get(&call.name) };
+                cx.write(slot, &arguments, out).map_err(|e| inside(e.inside("arguments")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
+        let mut text = String::new();
+        self.slot(slot, &mut text)?;
+        self.calls.syntax.attribute(&text, out);
+        Ok(())
+    }
+}
+
+/// Checks that a name can stand in every kind of head.
+fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
+    let refuse = |why: &str| Err(RenderError::at("", why));
+    if name.is_empty() {
+        return refuse("is empty");
+    }
+    if name.len() > Limits::default().name {
+        return refuse("is longer than a name may be");
+    }
+    if name.bytes().any(ends_name) || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return refuse("has a bracket, a quote or white space, which no head allows");
+    }
+    if name.ends_with('/') || loose && name.contains(['=', '/']) {
+        return refuse("has a character that belongs to the tags of the format");
+    }
+    Ok(())
+}
+
+/// Whether a call's id is what the template of native ids makes of its name and some index.
+fn id_fits(shape: &Template, call: &ToolCall) -> bool {
+    let mut rest = call.id.as_str();
+    for part in &shape.parts {
+        let next = match part {
+            Part::Text(text) => rest.strip_prefix(text.as_str()),
+            Part::Slot(Slot::Name) => rest.strip_prefix(call.name.as_str()),
+            Part::Slot(Slot::Index) => {
+                let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+                (behind.len() < rest.len()).then_some(behind)
+            }
+            _ => None,
+        };
+        let Some(next) = next else { return false };
+        rest = next;
+    }
+    rest.is_empty()
+}
+
+/// The name for a native id, in which text of the template ends it.
+fn native_name<'n>(shape: &Template, name: &'n str) -> Result<&'n str, RenderError> {
+    let refuse =
+        |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));
+    let is_name = |s: Slot| s == Slot::Name;
+    match (before(shape, is_name).last(), after(shape, Slot::Name).first()) {
+        (Some(Part::Text(prefix)), _) if name.starts_with(prefix.as_str()) => refuse(prefix),
+        (_, Some(Part::Text(closer))) if name.contains(closer.as_str()) => refuse(closer),
+        _ => Ok(name),
+    }
+}

@@ -1,0 +1,205 @@
+//! What a format reads as markup, and whether a text has some of it.
+
+use std::ops::Range;
+
+use crate::format::file::Container;
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::head::{Advance, Program, Thread};
+use crate::limits::Limits;
+use crate::scan::{Literal, Match, blanks};
+
+/// Literals that a text must not have.
+#[derive(Debug, Default)]
+pub(super) struct Literals {
+    list: Vec<Literal>,
+    loose: bool,
+}
+
+impl Literals {
+    /// No literals yet. `loose`: blanks may stand inside their tags.
+    pub(super) fn new(loose: bool) -> Self {
+        Self { list: Vec::new(), loose }
+    }
+
+    /// Adds literals; empty ones are no literals.
+    pub(super) fn add(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+        for text in texts {
+            let text = text.as_ref().trim();
+            if !text.is_empty() && self.list.iter().all(|l| l.text() != text) {
+                self.list.push(Literal::new(text, self.loose));
+            }
+        }
+    }
+
+    /// The first literal that begins in `text`; it may end in what is written `after` it.
+    pub(super) fn within(&self, text: &str, after: &str) -> Option<&str> {
+        let joined = joined(text, after);
+        let bytes = joined.as_bytes();
+        (0..text.len())
+            .find_map(|at| self.list.iter().find(|l| matches!(l.at(&bytes[at..]), Match::Full(_))))
+            .map(Literal::text)
+    }
+}
+
+/// `text` and the beginning of what comes after it: as much as can belong to a literal or head that begins in `text`.
+fn joined(text: &str, after: &str) -> String {
+    let most = after.len().min(Limits::default().head);
+    let end = (0..=most).rev().find(|i| after.is_char_boundary(*i)).unwrap_or(0);
+    format!("{text}{}", &after[..end])
+}
+
+/// The literal text of a template before (or after) a slot, parts that vary left out.
+pub(super) fn literal_text(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
+    texts.collect::<String>().trim().to_owned()
+}
+
+/// The literal with which a template begins, if it begins with one.
+pub(super) fn first_literal(template: &Template) -> Option<&str> {
+    first_text(&template.parts)
+}
+
+/// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
+pub(super) fn closer(template: &Template, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
+    let at = template.position(wanted)?;
+    let text = first_text(template.parts.get(at + 1..)?)?;
+    cuts(text).into_iter().find_map(|cut| match cut {
+        Cut::Literal(literal) => Some(literal),
+        Cut::Space(_) => None,
+    })
+}
+
+fn first_text(parts: &[Part]) -> Option<&str> {
+    parts
+        .iter()
+        .find_map(|part| match part {
+            Part::Text(text) | Part::Optional(text) if text.trim().is_empty() => None,
+            Part::Text(text) => Some(Some(text.trim())),
+            _ => Some(None),
+        })
+        .flatten()
+}
+
+/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
+/// count only with the whole head behind them.
+pub(super) fn is_markup(literal: &str) -> bool {
+    literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
+}
+
+/// How a call may begin whose literal is none by itself.
+#[derive(Debug)]
+pub(super) struct Opening {
+    head: Program,
+    body: Option<Slot>,
+    container: Container,
+    /// It counts only where nothing precedes.
+    only_at_start: bool,
+}
+
+impl Opening {
+    /// The opening of calls written with these parts up to the body.
+    pub(super) fn new(parts: &[Part], body: Option<Slot>, loose: bool) -> Self {
+        Self { head: Program::new(parts, loose), body, container: Container::default(), only_at_start: false }
+    }
+
+    /// What the JSON of an envelope is.
+    pub(super) fn container(mut self, container: Container) -> Self {
+        self.container = container;
+        self
+    }
+
+    /// Whether it counts only where nothing precedes.
+    pub(super) fn only_at_start(mut self, only: bool) -> Self {
+        self.only_at_start = only;
+        self
+    }
+
+    /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
+    pub(super) fn begins_in(&self, text: &str, after: &str) -> bool {
+        let joined = joined(text, after);
+        let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
+        self.places(places, &joined).any(|at| self.fits(&joined, at))
+    }
+
+    fn places<'a>(&self, range: Range<usize>, joined: &'a str) -> impl Iterator<Item = usize> + use<'a> {
+        let most = if self.only_at_start { 1 } else { usize::MAX };
+        range.filter(|at| joined.is_char_boundary(*at)).take(most)
+    }
+
+    fn fits(&self, joined: &str, at: usize) -> bool {
+        let rest = &joined[at..];
+        let mut thread = Thread::at(0);
+        if thread.advance(&self.head, rest, true, &Limits::default()) != Advance::Accept {
+            return false;
+        }
+        let body = &rest.as_bytes()[thread.pos..];
+        let first = body.get(blanks(body)).copied();
+        match (self.body, self.container) {
+            (Some(Slot::Envelope), Container::Object) | (Some(Slot::Json), _) => first == Some(b'{'),
+            (Some(Slot::Envelope), Container::Array) => first == Some(b'['),
+            (Some(Slot::Envelope), Container::Either) => matches!(first, Some(b'{' | b'[')),
+            _ => true,
+        }
+    }
+}
+
+/// Whether JSON in `text` may be a call where calls have no marker: an object (or list of objects) with one of `keys`.
+/// `open_end`: more follows, so that JSON which `text` leaves open may swallow it.
+pub(super) fn json_may_call(text: &str, keys: &[String], open_end: bool) -> bool {
+    let opens = |at: usize| {
+        let rest = text[at + 1..].trim_start();
+        match rest.bytes().next() {
+            None => open_end,
+            Some(next) => matches!((text.as_bytes()[at], next), (b'{', b'"') | (b'[', b'{')),
+        }
+    };
+    let Some(start) = text.bytes().enumerate().find_map(|(i, b)| (matches!(b, b'{' | b'[') && opens(i)).then_some(i))
+    else {
+        return false;
+    };
+    let json = &text[start..];
+    open_end || json.contains("\\u") || keys.iter().any(|key| json.contains(&format!("\"{key}\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_may_end_in_what_follows() {
+        let mut literals = Literals::new(false);
+        literals.add(["</a>", ""]);
+        assert_eq!(literals.within("x</", "a>"), Some("</a>"));
+        assert_eq!(literals.within("x</", "</a>"), None);
+        assert_eq!(literals.within("x", "</a>"), None);
+    }
+
+    #[test]
+    fn a_bracket_is_an_opening_only_with_its_head() {
+        let block = Template::parse("[{calls}]").unwrap();
+        let call = Template::parse("{name}({kwargs})").unwrap();
+        assert!(!is_markup(first_literal(&block).unwrap()));
+        let parts = [&block.parts[..1], &call.parts[..2]].concat();
+        let opening = Opening::new(&parts, call.body(), false).only_at_start(true);
+        assert!(opening.begins_in(" [tide(x", ""));
+        assert!(!opening.begins_in("[1] See tide(x)", ""));
+        assert!(!opening.begins_in("As in [tide(x)]", ""));
+    }
+
+    #[test]
+    fn a_plain_word_is_an_opening_only_before_its_body() {
+        let call = Template::parse("functools{envelope}").unwrap();
+        let opening = Opening::new(&call.parts[..1], call.body(), false).container(Container::Array);
+        assert!(opening.begins_in("import functools", "[{"));
+        assert!(!opening.begins_in("import functools, then [x]", ""));
+    }
+
+    #[test]
+    fn json_without_the_keys_is_no_call() {
+        let keys = ["name".to_owned()];
+        assert!(json_may_call("Take {\"name\": 1}", &keys, false));
+        assert!(!json_may_call("Take {\"depth\": 1} or {x}", &keys, false));
+        assert!(json_may_call("Take {\"depth\": 1}", &keys, true));
+        assert!(!json_may_call("fn main() { run(); }", &keys, true));
+    }
+}

@@ -1,0 +1,112 @@
+//! The calls of a region.
+
+use super::spec::Field;
+use super::transform::Scope;
+use super::value::Val;
+use crate::limits::Limits;
+use crate::schema::ToolSet;
+
+/// One call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ReadCall {
+    pub(super) name: String,
+    pub(super) id: Option<String>,
+    pub(super) arguments: String,
+    pub(super) complete: bool,
+}
+
+/// What was read of a region.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ReadRegion {
+    pub(super) calls: Vec<ReadCall>,
+    /// Text that has no place in them.
+    pub(super) left: Vec<String>,
+}
+
+/// How a region ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With its closer.
+    Closed,
+    /// With the output, which the engine ended by itself.
+    Stopped,
+    /// With the output, which was cut.
+    Cut,
+}
+
+/// A region's text.
+pub(super) struct RegionText<'a> {
+    pub(super) text: &'a str,
+    pub(super) captures: &'a [(String, String)],
+    pub(super) ending: Ending,
+}
+
+/// Reads the calls of a region; nothing if it holds none, or one without a name.
+pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limits: &Limits) -> Option<ReadRegion> {
+    let parsed = field.content.read(region.text, region.ending, limits.depth)?;
+    let whole = parsed.value.is_whole();
+    let mut left: Vec<String> = parsed.left.iter().map(|text| (*text).to_owned()).collect();
+    let elements = parsed.value.elements();
+    let candidates: Vec<Val<'_>> = match &field.transform {
+        None => elements.unwrap_or_else(|| vec![parsed.value]),
+        Some(shape) if field.each => {
+            let fill = |content| shape.fill(&Scope { captures: region.captures, content, each: true });
+            elements?.iter().filter_map(fill).collect()
+        }
+        Some(shape) => {
+            let value = shape.fill(&Scope { captures: region.captures, content: &parsed.value, each: false })?;
+            value.elements().unwrap_or_else(|| vec![value])
+        }
+    };
+    let mut calls = Vec::new();
+    for (i, candidate) in candidates.iter().enumerate() {
+        match call(candidate, region, whole) {
+            Some(found) => calls.push(found),
+            // A list that breaks off before its last call has a name: the calls before it stand.
+            None if !whole && i > 0 && i + 1 == candidates.len() => left.push(candidate.json()),
+            None => return None,
+        }
+    }
+    let calls: Vec<ReadCall> = calls.into_iter().map(|found| found.read(tools, limits)).collect();
+    (!calls.is_empty()).then_some(ReadRegion { calls, left })
+}
+
+/// A call whose arguments are not typed yet.
+struct Found<'a> {
+    name: String,
+    id: Option<String>,
+    arguments: Option<Val<'a>>,
+    complete: bool,
+}
+
+/// The call that a value is. `whole`: nothing of the region's content is missing.
+fn call<'a>(value: &Val<'a>, region: &RegionText<'_>, whole: bool) -> Option<Found<'a>> {
+    let function = value.member("function").unwrap_or_else(|| value.clone());
+    let name = function.member("name")?.text()?.trim().to_owned();
+    if name.is_empty() {
+        return None;
+    }
+    let id = value.member("id").and_then(|id| id.text().map(str::to_owned)).filter(|id| !id.is_empty());
+    let arguments = function.member("arguments");
+    let complete = match &arguments {
+        None => whole,
+        Some(Val::Text(text)) if region.ending != Ending::Closed => is_json(text),
+        Some(arguments) => arguments.is_whole(),
+    };
+    Some(Found { name, id, arguments, complete })
+}
+
+impl Found<'_> {
+    fn read(self, tools: &ToolSet, limits: &Limits) -> ReadCall {
+        let arguments = match self.arguments {
+            Some(arguments) => arguments.arguments(tools.get(&self.name), limits),
+            None if self.complete => "{}".to_owned(),
+            None => String::new(),
+        };
+        ReadCall { name: self.name, id: self.id, arguments, complete: self.complete }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,431 @@
+//! The machine of a response template.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::calls::{self, Ending, RegionText};
+use super::delimiter::{Hit, LOOK_AROUND, View, next_border};
+use super::spec::{Field, Halves, Kind, TemplateSpec};
+use crate::body::Eof;
+use crate::diagnostic::DiagnosticKind;
+use crate::limits::Limits;
+use crate::schema::ToolSet;
+
+/// A call that a region holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call<'a> {
+    /// Name of the function.
+    pub(crate) name: &'a str,
+    /// The id that the model wrote.
+    pub(crate) id: Option<&'a str>,
+    /// JSON text of the arguments; of a call that is not complete, as far as it goes.
+    pub(crate) arguments: &'a str,
+    /// The arguments are what the model meant to write.
+    pub(crate) complete: bool,
+    /// Its region, in the input of the step.
+    pub(crate) region: Range<usize>,
+}
+
+/// Takes what a machine says. Ranges are offsets in the input of the step.
+pub(crate) trait MachineOut {
+    /// More of the thought.
+    fn reasoning(&mut self, text: &str, at: Range<usize>);
+    /// More of the answer.
+    fn content(&mut self, text: &str, at: Range<usize>);
+    /// A call, whole.
+    fn call(&mut self, call: Call<'_>);
+    /// Something odd.
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
+}
+
+/// What a machine may ask for in a step.
+pub(crate) struct MachineCx<'a> {
+    /// Where it says what it reads.
+    pub(crate) out: &'a mut dyn MachineOut,
+    /// The request's tools, for the types of values that have none.
+    pub(crate) tools: &'a ToolSet,
+    /// The bounds.
+    pub(crate) limits: &'a Limits,
+    /// Whether the input is the last.
+    pub(crate) eof: Eof,
+}
+
+/// Where a reply stands, for the gate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    /// Nothing said yet, and a thought may come.
+    #[default]
+    Waiting,
+    /// In a thought.
+    Thinking,
+    /// In the answer or a call.
+    Answering,
+}
+
+/// Where the machine stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MachineState {
+    region: Region,
+    /// How far the input has been searched for the closer of a region that is held.
+    seen: usize,
+    /// The end of the text before the input, for patterns that look behind.
+    before: String,
+    /// What is held of the prompt.
+    prompt: String,
+    /// The field that takes what stands outside all regions has had its closer.
+    implicit_over: bool,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Region {
+    /// In no region with an opener.
+    #[default]
+    Outside,
+    /// In a field's region, whose text goes out as it comes.
+    Open(usize),
+    /// In a region of calls, whose opener (so many bytes) the input begins with.
+    Held { field: usize, opener: usize, captures: Vec<(String, String)> },
+}
+
+/// Takes a reply apart by a response template.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    spec: Arc<TemplateSpec>,
+    halves: Halves,
+    state: MachineState,
+}
+
+/// One move.
+enum Move {
+    /// Everything before this offset is taken.
+    Go(usize),
+    /// And more text is wanted.
+    More(usize),
+}
+
+/// The input of a step: the held end of the prompt, then the step's own text.
+struct Input<'a, 'c> {
+    text: &'a str,
+    /// Bytes of it that belong to the prompt.
+    prompt: usize,
+    cx: &'a mut MachineCx<'c>,
+}
+
+impl Input<'_, '_> {
+    /// An offset in the step's own text.
+    fn own(&self, at: usize) -> usize {
+        at.saturating_sub(self.prompt)
+    }
+}
+
+impl Machine {
+    /// A machine at the start of a reply.
+    pub(crate) fn new(spec: Arc<TemplateSpec>, halves: Halves) -> Self {
+        let mut machine = Self { spec, halves, state: MachineState::default() };
+        if halves.reasoning && machine.implicit().is_some_and(|field| field.kind == Kind::Thinking) {
+            machine.state.phase = Phase::Thinking;
+        }
+        machine
+    }
+
+    /// Where it stands.
+    pub(crate) fn state(&self) -> &MachineState {
+        &self.state
+    }
+
+    /// Goes on from a saved state.
+    pub(crate) fn restore(&mut self, state: MachineState) {
+        self.state = state;
+    }
+
+    /// Where the reply stands.
+    pub(crate) fn phase(&self) -> Phase {
+        self.state.phase
+    }
+
+    /// Reads the prompt: its last turn is the beginning of the reply, of which nothing is said.
+    pub(crate) fn prompt(&mut self, text: &str, limits: &Limits) {
+        let spec = self.spec.clone();
+        let turn = spec.turn(text);
+        let tools = ToolSet::default();
+        let mut cx = MachineCx { out: &mut Silence, tools: &tools, limits, eof: Eof::No };
+        let taken = self.run(&mut Input { text: turn, prompt: turn.len(), cx: &mut cx });
+        turn.get(taken..).unwrap_or_default().clone_into(&mut self.state.prompt);
+    }
+
+    /// Reads on; gives the number of bytes that are taken for good.
+    pub(crate) fn step(&mut self, input: &str, cx: &mut MachineCx<'_>) -> usize {
+        if self.state.prompt.is_empty() {
+            return self.run(&mut Input { text: input, prompt: 0, cx });
+        }
+        let mut text = std::mem::take(&mut self.state.prompt);
+        let prompt = text.len();
+        text.push_str(input);
+        let taken = self.run(&mut Input { text: &text, prompt, cx });
+        if taken < prompt {
+            text.truncate(prompt);
+            self.state.prompt = text.split_off(taken);
+        }
+        taken.saturating_sub(prompt)
+    }
+
+    fn run(&mut self, input: &mut Input<'_, '_>) -> usize {
+        let mut at = 0;
+        let taken = loop {
+            let made = match &self.state.region {
+                Region::Outside => self.outside(input, at),
+                Region::Open(field) => self.open(input, at, *field),
+                Region::Held { .. } => self.held(input, at),
+            };
+            match made {
+                Move::Go(next) => at = next,
+                Move::More(next) => break next,
+            }
+        };
+        self.look_back(input.text, taken);
+        taken
+    }
+
+    /// Keeps the end of what is taken, for patterns that look behind.
+    fn look_back(&mut self, text: &str, taken: usize) {
+        let before = &mut self.state.before;
+        let from = next_border(text, taken.saturating_sub(LOOK_AROUND));
+        before.push_str(text.get(from..taken).unwrap_or_default());
+        let more = next_border(before, before.len().saturating_sub(LOOK_AROUND));
+        before.drain(..more);
+    }
+
+    fn implicit(&self) -> Option<&Field> {
+        self.spec.fields.get(self.spec.implicit?)
+    }
+
+    fn view<'a>(&'a self, input: &'a Input<'_, '_>) -> View<'a> {
+        View { text: input.text, before: &self.state.before, eof: input.cx.eof != Eof::No, limits: input.cx.limits }
+    }
+
+    /// Outside all regions: up to the next opener, or the closer of the field that takes what stands here.
+    fn outside(&mut self, input: &mut Input<'_, '_>, at: usize) -> Move {
+        let spec = self.spec.clone();
+        let kind = match self.implicit() {
+            Some(field) if field.kind == Kind::Thinking && !self.state.implicit_over => Kind::Thinking,
+            _ => Kind::Content,
+        };
+        let (found, which) = first(&spec, self.view(input), at);
+        match found {
+            Hit::None => {
+                self.say(input, kind, at..input.text.len());
+                Move::More(input.text.len())
+            }
+            Hit::Pending(pending) => {
+                self.say(input, kind, at..pending);
+                Move::More(pending)
+            }
+            Hit::Match(range) => {
+                self.say(input, kind, at..range.start);
+                match which {
+                    Some((field, Side::Open)) => self.enter(input, field, &range),
+                    _ => {
+                        self.state.implicit_over = true;
+                        if kind == Kind::Thinking {
+                            self.state.phase = Phase::Answering;
+                        }
+                        Move::Go(range.end)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A region opens.
+    fn enter(&mut self, input: &mut Input<'_, '_>, index: usize, opener: &Range<usize>) -> Move {
+        let spec = self.spec.clone();
+        let Some(field) = spec.fields.get(index) else { return Move::Go(opener.end) };
+        self.state.phase = match field.kind {
+            Kind::Thinking if self.halves.reasoning => Phase::Thinking,
+            _ => Phase::Answering,
+        };
+        if field.kind != Kind::ToolCalls {
+            self.state.region = Region::Open(index);
+            return Move::Go(opener.end);
+        }
+        if !self.halves.tools {
+            self.say(input, Kind::Content, opener.clone());
+            self.state.region = Region::Open(index);
+            return Move::Go(opener.end);
+        }
+        let captures = field.open.as_ref().map(|d| d.captures(self.view(input), opener)).unwrap_or_default();
+        self.state.region = Region::Held { field: index, opener: opener.len(), captures };
+        self.state.seen = opener.len();
+        Move::Go(opener.start)
+    }
+
+    /// In a region whose text goes out as it comes.
+    fn open(&mut self, input: &mut Input<'_, '_>, at: usize, index: usize) -> Move {
+        let spec = self.spec.clone();
+        let Some(field) = spec.fields.get(index) else { return Move::More(input.text.len()) };
+        let found = field.close.as_ref().map_or(Hit::None, |close| close.find(self.view(input), at));
+        match found {
+            Hit::None => {
+                self.say(input, field.kind, at..input.text.len());
+                Move::More(input.text.len())
+            }
+            Hit::Pending(pending) => {
+                self.say(input, field.kind, at..pending);
+                Move::More(pending)
+            }
+            Hit::Match(range) => {
+                self.say(input, field.kind, at..range.start);
+                if field.kind == Kind::ToolCalls {
+                    self.say(input, Kind::Content, range.clone());
+                }
+                self.state.region = Region::Outside;
+                self.state.phase = Phase::Answering;
+                Move::Go(range.end)
+            }
+        }
+    }
+
+    /// In a region of calls, which begins at `at`: it stays in the input until its closer is there.
+    fn held(&mut self, input: &mut Input<'_, '_>, at: usize) -> Move {
+        let spec = self.spec.clone();
+        let Region::Held { field, opener, .. } = &self.state.region else { return Move::Go(at) };
+        let (opener, Some(field)) = (*opener, spec.fields.get(*field)) else { return Move::More(at) };
+        let most = opener + input.cx.limits.argument;
+        let view = self.view(input);
+        let found = field.close.as_ref().map_or(Hit::None, |close| close.find(view, at + self.state.seen));
+        let seen = match &found {
+            Hit::Match(range) => range.start,
+            Hit::Pending(pending) => *pending,
+            Hit::None => input.text.len(),
+        };
+        if seen - at > most {
+            return self.too_long(input, at, at + most);
+        }
+        match (found, input.cx.eof) {
+            (Hit::Match(range), _) => self.read(input, at, &range, Ending::Closed),
+            (_, Eof::No) => {
+                self.state.seen = seen - at;
+                Move::More(at)
+            }
+            (_, Eof::Stop) => self.read(input, at, &(seen..seen), Ending::Stopped),
+            (_, Eof::Length) => self.read(input, at, &(seen..seen), Ending::Cut),
+        }
+    }
+
+    /// A region of calls is over; `closer` is where its closer stands.
+    fn read(&mut self, input: &mut Input<'_, '_>, at: usize, closer: &Range<usize>, ending: Ending) -> Move {
+        let spec = self.spec.clone();
+        let Region::Held { field, opener, mut captures } = std::mem::take(&mut self.state.region) else {
+            return Move::Go(closer.end);
+        };
+        let Some(field) = spec.fields.get(field) else { return Move::Go(closer.end) };
+        if let Some(close) = field.close.as_ref().filter(|_| ending == Ending::Closed) {
+            captures.extend(close.captures(self.view(input), closer));
+        }
+        let text = input.text.get(at + opener..closer.start).unwrap_or_default();
+        let region = RegionText { text, captures: &captures, ending };
+        match calls::read(field, &region, input.cx.tools, input.cx.limits) {
+            Some(read) => {
+                let region = input.own(at)..input.own(closer.end);
+                for call in &read.calls {
+                    input.cx.out.call(Call {
+                        name: &call.name,
+                        id: call.id.as_deref(),
+                        arguments: &call.arguments,
+                        complete: call.complete,
+                        region: region.clone(),
+                    });
+                }
+                for text in &read.left {
+                    let message = "this text of a region of calls has no place in its calls";
+                    input.cx.out.note(DiagnosticKind::UnplacedText, region.start, text, message);
+                }
+            }
+            None => {
+                let raw = input.text.get(at.max(input.prompt)..closer.end).unwrap_or_default();
+                let message = "the region holds no call that can be read; its text is content";
+                input.cx.out.note(DiagnosticKind::NoCallFollows, input.own(at), raw, message);
+                self.say(input, Kind::Content, at..closer.end);
+            }
+        }
+        Move::Go(closer.end)
+    }
+
+    /// A region of calls is longer than may be held: what is held of it is content, and so is the rest.
+    fn too_long(&mut self, input: &mut Input<'_, '_>, at: usize, end: usize) -> Move {
+        let end = next_border(input.text, end);
+        let message = "a region of calls is too long to wait for its end; its text is content";
+        input.cx.out.note(DiagnosticKind::LimitReached, input.own(at), "", message);
+        self.say(input, Kind::Content, at..end);
+        self.state.region = Region::Outside;
+        Move::Go(end)
+    }
+
+    /// Gives text of a field.
+    fn say(&mut self, input: &mut Input<'_, '_>, kind: Kind, range: Range<usize>) {
+        if kind != Kind::Thinking && self.state.phase == Phase::Waiting {
+            let text = input.text.get(range.clone()).unwrap_or_default();
+            if !text.trim().is_empty() {
+                self.state.phase = Phase::Answering;
+            }
+        }
+        let from = range.start.max(input.prompt);
+        let Some(text) = input.text.get(from..range.end).filter(|text| !text.is_empty()) else { return };
+        let own = input.own(from)..input.own(range.end);
+        if kind == Kind::Thinking && self.halves.reasoning {
+            input.cx.out.reasoning(text, own);
+        } else {
+            input.cx.out.content(text, own);
+        }
+    }
+}
+
+/// Whether a delimiter opens or closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Open,
+    Close,
+}
+
+/// The first delimiter outside all regions: the earliest, then the longest, then openers before the closer. It counts only
+/// if no other one may still begin before it, or with it.
+fn first(spec: &TemplateSpec, view: View<'_>, at: usize) -> (Hit, Option<(usize, Side)>) {
+    let mut best: Option<(Range<usize>, usize, Side)> = None;
+    let mut pending: Option<usize> = None;
+    let openers = spec.fields.iter().enumerate().filter_map(|(i, f)| Some((i, Side::Open, f.open.as_ref()?)));
+    let closer = spec.implicit.and_then(|i| Some((i, Side::Close, spec.fields.get(i)?.close.as_ref()?)));
+    for (field, side, delimiter) in openers.chain(closer) {
+        match delimiter.find(view, at) {
+            Hit::None => {}
+            Hit::Pending(start) => pending = Some(pending.map_or(start, |p| p.min(start))),
+            Hit::Match(range) => {
+                let is_better = best.as_ref().is_none_or(|(other, ..)| {
+                    range.start < other.start || range.start == other.start && range.end > other.end
+                });
+                if is_better {
+                    best = Some((range, field, side));
+                }
+            }
+        }
+    }
+    match (best, pending) {
+        (Some((range, field, side)), pending) if pending.is_none_or(|p| range.start < p) => {
+            (Hit::Match(range), Some((field, side)))
+        }
+        (_, Some(pending)) => (Hit::Pending(pending), None),
+        _ => (Hit::None, None),
+    }
+}
+
+/// Takes the events of a prompt, which nobody wants.
+struct Silence;
+
+impl MachineOut for Silence {
+    fn reasoning(&mut self, _: &str, _: Range<usize>) {}
+    fn content(&mut self, _: &str, _: Range<usize>) {}
+    fn call(&mut self, _: Call<'_>) {}
+    fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
+}

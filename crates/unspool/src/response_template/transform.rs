@@ -1,0 +1,104 @@
+//! How a template puts a value together from captures and content.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::value::Val;
+
+/// The shape of a value, with slots.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// `{name}` or `{name.key…}`.
+    Slot(String, Vec<String>),
+    /// JSON text.
+    Fixed(String),
+    List(Vec<Shape>),
+    Map(Vec<(String, Shape)>),
+}
+
+/// What slots may name.
+pub(super) struct Scope<'s, 'a> {
+    pub(super) captures: &'a [(String, String)],
+    pub(super) content: &'s Val<'a>,
+    /// The names stand for members of the content, not for the content.
+    pub(super) each: bool,
+}
+
+impl<'a> Scope<'_, 'a> {
+    fn value(&self, name: &str, path: &[String]) -> Option<Val<'a>> {
+        let captured = self.captures.iter().find(|(n, _)| n == name).map(|(_, text)| Val::Text(text.as_str()));
+        let mut value = match captured {
+            Some(value) => value,
+            None if self.each => self.content.member(name)?,
+            None if name == "content" => self.content.clone(),
+            None => return None,
+        };
+        for key in path {
+            value = value.member(key)?;
+        }
+        Some(value)
+    }
+}
+
+impl Shape {
+    /// Reads a transform. `groups`: the names that patterns capture.
+    pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, String> {
+        match value {
+            Value::Object(map) => {
+                let member =
+                    |(key, value)| Ok((String::clone(key), Self::parse(value, &format!("{at}.{key}"), groups, each)?));
+                map.iter().map(member).collect::<Result<_, String>>().map(Self::Map)
+            }
+            Value::Array(list) => {
+                let item = |(i, value)| Self::parse(value, &format!("{at}[{i}]"), groups, each);
+                list.iter().enumerate().map(item).collect::<Result<_, String>>().map(Self::List)
+            }
+            Value::String(text) => Self::from_text(text, at, groups, each),
+            other => Ok(Self::Fixed(other.to_string())),
+        }
+    }
+
+    fn from_text(text: &str, at: &str, groups: &[String], each: bool) -> Result<Self, String> {
+        if let Some((name, path)) = slot(text) {
+            if !each && name != "content" && !groups.contains(&name) {
+                return Err(format!(
+                    "{at}: `{{{name}}}` names nothing\nhint: slots are `{{content}}` and the named groups of the field's patterns"
+                ));
+            }
+            return Ok(Self::Slot(name, path));
+        }
+        let has_slot = text
+            .match_indices('{')
+            .any(|(i, _)| text[i..].find('}').is_some_and(|end| slot(&text[i..=i + end]).is_some()));
+        if has_slot {
+            return Err(format!(
+                "{at}: a slot must be the whole text\nhint: write `\"{{name}}\"` without text around it"
+            ));
+        }
+        Ok(Self::Fixed(Value::String(text.to_owned()).to_string()))
+    }
+
+    /// Fills the slots. Members whose slot is empty are left out.
+    pub(super) fn fill<'a>(&'a self, scope: &Scope<'_, 'a>) -> Option<Val<'a>> {
+        match self {
+            Self::Slot(name, path) => scope.value(name, path),
+            Self::Fixed(json) => Some(Val::Given(Cow::Borrowed(json))),
+            Self::List(items) => Some(Val::List(items.iter().filter_map(|item| item.fill(scope)).collect())),
+            Self::Map(members) => {
+                let filled = members.iter().filter_map(|(key, v)| Some((Cow::Borrowed(key.as_str()), v.fill(scope)?)));
+                Some(Val::Map { members: filled.collect(), whole: true })
+            }
+        }
+    }
+}
+
+/// The name and path of a text that is a slot.
+fn slot(text: &str) -> Option<(String, Vec<String>)> {
+    let inside = text.strip_prefix('{')?.strip_suffix('}')?;
+    let is_word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let mut parts = inside.split('.').map(str::to_owned);
+    let name = parts.next().filter(|name| is_word(name) && !name.starts_with(|c: char| c.is_ascii_digit()))?;
+    let path: Vec<String> = parts.collect();
+    path.iter().all(|part| is_word(part)).then_some((name, path))
+}

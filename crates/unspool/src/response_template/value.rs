@@ -1,0 +1,138 @@
+//! Values of a region: what its content and its captures say, put together by the template.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::json::{Node, NodeKind};
+use crate::format::file::Silent;
+use crate::json::write;
+use crate::limits::Limits;
+use crate::schema::FunctionSchema;
+use crate::typing::{Rules, Want, convert};
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(super) enum Val<'a> {
+    /// Text without a type.
+    Text(&'a str),
+    /// JSON that the model wrote, and the text that it stands in.
+    Json(Rc<Node>, &'a str),
+    /// JSON text from elsewhere.
+    Given(Cow<'a, str>),
+    List(Vec<Val<'a>>),
+    /// An object; `whole` if nothing of it is missing.
+    Map {
+        members: Vec<(Cow<'a, str>, Val<'a>)>,
+        whole: bool,
+    },
+}
+
+impl<'a> Val<'a> {
+    /// A member of an object.
+    pub(super) fn member(&self, key: &str) -> Option<Self> {
+        match self {
+            Self::Json(node, text) => node.member(key).map(|node| Self::Json(node, text)),
+            Self::Map { members, .. } => members.iter().rev().find(|(name, _)| name == key).map(|(_, v)| v.clone()),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list.
+    pub(super) fn elements(&self) -> Option<Vec<Self>> {
+        match self {
+            Self::List(items) => Some(items.clone()),
+            Self::Json(node, text) => match &node.kind {
+                NodeKind::List(items) => Some(items.iter().map(|node| Self::Json(node.clone(), text)).collect()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The text of a string that is whole.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Json(node, _) => match &node.kind {
+                NodeKind::Text(text) if node.complete => Some(text),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether nothing of it is missing.
+    pub(super) fn is_whole(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Given(_) => true,
+            Self::Json(node, _) => node.complete,
+            Self::List(items) => items.iter().all(Val::is_whole),
+            Self::Map { members, whole } => *whole && members.iter().all(|(_, v)| v.is_whole()),
+        }
+    }
+
+    /// The JSON text; untyped text is a string.
+    pub(super) fn json(&self) -> String {
+        match self {
+            Self::Text(text) => {
+                let mut out = String::new();
+                write::string(&mut out, text);
+                out
+            }
+            Self::Json(node, text) => node.json(text),
+            Self::Given(json) => json.to_string(),
+            Self::List(items) => format!("[{}]", items.iter().map(Val::json).collect::<Vec<_>>().join(", ")),
+            Self::Map { .. } => self.arguments(None, &Limits::default()),
+        }
+    }
+
+    /// The JSON text of arguments. The members of an object that are untyped text become what the schema says; a string
+    /// that the model gives as arguments is passed on as it is.
+    pub(super) fn arguments(&self, schema: Option<&FunctionSchema>, limits: &Limits) -> String {
+        let Self::Map { members, whole } = self else {
+            return match self.text() {
+                Some(text) if text.trim().is_empty() => "{}".to_owned(),
+                Some(text) => text.to_owned(),
+                None => match self.json() {
+                    json if json == "null" => "{}".to_owned(),
+                    json => json,
+                },
+            };
+        };
+        let mut out = String::from("{");
+        for (i, (key, value)) in members.iter().enumerate() {
+            out.push_str(if i > 0 { ", " } else { "" });
+            write::string(&mut out, key);
+            out.push_str(": ");
+            value.typed(&mut out, schema, key, limits);
+        }
+        if *whole {
+            out.push('}');
+        }
+        out
+    }
+
+    /// Writes a member's JSON text.
+    fn typed(&self, out: &mut String, schema: Option<&FunctionSchema>, key: &str, limits: &Limits) {
+        let rules = Rules { silent: Silent::Text, python: false, depth: limits.depth };
+        let of = schema.and_then(|schema| schema.get(schema.parameter(key)?));
+        match self {
+            Self::Text(text) => convert(text, Want::Schema(of), rules).write(&mut |piece| out.push_str(piece)),
+            Self::List(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { "" });
+                    let item_of = of.map(|of| of.item(i).and_then(|id| schema?.get(id)).unwrap_or(of));
+                    match item {
+                        Self::Text(text) => {
+                            convert(text, Want::Schema(item_of), rules).write(&mut |piece| out.push_str(piece));
+                        }
+                        other => out.push_str(&other.json()),
+                    }
+                }
+                out.push(']');
+            }
+            other => out.push_str(&other.json()),
+        }
+    }
+}

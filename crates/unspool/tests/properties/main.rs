@@ -1,0 +1,131 @@
+//! The laws over texts that no corpus holds: fragments of all formats, glued at random.
+//!
+//! `PROPTEST_CASES=10000` tries more texts; `UNSPOOL_NAMES=hermes,qwen3` keeps to the families of these names.
+
+#[path = "../shared/cuts.rs"]
+mod cuts;
+mod glue;
+#[path = "../shared/same.rs"]
+mod same;
+mod subject;
+#[path = "../shared/watch.rs"]
+mod watch;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError};
+use unspool::{FinishReason, IncompleteCalls};
+
+use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
+use glue::{Glued, glued};
+use same::cut_differences;
+use subject::Subject;
+use watch::Answer;
+
+/// No glued text is so long that a machine, however busy, needs this for it.
+const TOO_LONG: Duration = Duration::from_secs(20);
+
+/// Cases for each property; `PROPTEST_CASES` asks for more.
+fn config() -> Config {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
+    Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() }
+}
+
+fn must_be_same(one: &Answer, other: &Answer, how: &str, glued: &Glued) -> Result<(), TestCaseError> {
+    let mut faults = cut_differences(one, other);
+    faults.extend(other.faults.iter().cloned());
+    prop_assert!(other.took < TOO_LONG, "{how}: took {:?}\n{glued}", other.took);
+    prop_assert!(faults.is_empty(), "{how}: {}\n{glued}", faults.join("\n  "));
+    Ok(())
+}
+
+/// Law 1 for text: any cut, and any save and restore, gives what the whole text gives.
+fn text_cuts(glued: &Glued, calls: IncompleteCalls, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, calls, finish);
+    let text = glued.text();
+    let whole = subject.run(&[Piece::text(&text)]);
+    must_be_same(&whole, &subject.run(&characters(&text)), "character by character", glued)?;
+    for number in 0..4 {
+        let mut random = Random::new(&text, number);
+        must_be_same(&whole, &subject.run(&random_text(&text, &mut random)), "in random cuts", glued)?;
+    }
+    let saved = text_of_mean(&text, 5, &mut Random::new(&text, 9));
+    must_be_same(&whole, &subject.run_saved(&saved), "saved and restored", glued)
+}
+
+/// Law 1 for tokens, and law 5: the gate turns at the step that the end reports.
+fn token_cuts(glued: &Glued, calls: IncompleteCalls, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, calls, finish);
+    let tokens = glued.tokens();
+    let single = subject.run(&tokens);
+    prop_assert_eq!(single.gate, single.finish.gate_step, "the gate\n{}", glued);
+    let alone: Vec<Piece> = tokens.iter().map(|piece| Piece::ids(&piece.ids)).collect();
+    let mut runs = vec![("ids alone", alone.clone()), ("saved and restored", tokens.clone())];
+    for number in 0..3 {
+        let mut random = Random::new(&glued.text(), number);
+        runs.push(("in groups", random_groups(&tokens, &mut random)));
+        runs.push(("ids in groups", random_groups(&alone, &mut random)));
+    }
+    for (how, pieces) in runs {
+        let other = if how.starts_with("saved") { subject.run_saved(&pieces) } else { subject.run(&pieces) };
+        must_be_same(&single, &other, how, glued)?;
+        prop_assert_eq!(single.finish.reasoning_tokens, other.finish.reasoning_tokens, "{}\n{}", how, glued);
+        prop_assert_eq!(single.finish.gate_step, other.finish.gate_step, "{}\n{}", how, glued);
+    }
+    Ok(())
+}
+
+fn any_calls() -> impl Strategy<Value = IncompleteCalls> {
+    prop_oneof![3 => Just(IncompleteCalls::Stream), 1 => Just(IncompleteCalls::Text), 1 => Just(IncompleteCalls::Drop)]
+}
+
+fn any_finish() -> impl Strategy<Value = FinishReason> {
+    prop_oneof![Just(FinishReason::Stop), Just(FinishReason::Length)]
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn cuts_of_text_change_nothing(glued in glued(), calls in any_calls(), finish in any_finish()) {
+        text_cuts(&glued, calls, finish)?;
+    }
+
+    #[test]
+    fn cuts_of_tokens_change_nothing(glued in glued(), calls in any_calls(), finish in any_finish()) {
+        token_cuts(&glued, calls, finish)?;
+    }
+
+    /// Law 2 where it is simple: text without any marker is one field, byte for byte but for its outer white space.
+    #[test]
+    fn plain_text_is_kept_whole(glued in glued(), plain in "[a-zA-ZäßЖ語🍵 ,.!?\n]{0,80}") {
+        let subject = Subject::new(&glued, IncompleteCalls::Stream, FinishReason::Stop);
+        let answer = subject.run(&random_text(&plain, &mut Random::new(&plain, 0)));
+        prop_assume!(answer.refused.is_none());
+        let (message, names) = (&answer.message, &glued.names);
+        let kept = if message.content.is_empty() { &message.reasoning } else { &message.content };
+        prop_assert_eq!(kept.trim(), plain.trim(), "{:?}", names);
+        prop_assert!(message.content.is_empty() || message.reasoning.is_empty(), "{:?}", names);
+        prop_assert!(message.tool_calls.is_empty(), "{:?}", names);
+    }
+
+    /// Law 2: each word of the text is somewhere in the answer.
+    #[test]
+    fn no_word_is_lost(glued in glued(), finish in any_finish()) {
+        let subject = Subject::new(&glued, IncompleteCalls::Stream, finish);
+        let answer = subject.run(&[Piece::text(&glued.text())]);
+        prop_assume!(answer.refused.is_none());
+        let message = &answer.message;
+        let mut all = format!("{}\n{}", message.reasoning, message.content);
+        for call in &message.tool_calls {
+            all.extend(["\n", &call.id, "\n", &call.name, "\n", &call.arguments]);
+        }
+        for diagnostic in &message.diagnostics {
+            all.extend(["\n", &diagnostic.text]);
+        }
+        for word in glued.words() {
+            prop_assert!(all.contains(&word), "{} is nowhere in {:#?}\n{}", word, message, glued);
+        }
+    }
+}

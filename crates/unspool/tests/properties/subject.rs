@@ -1,0 +1,69 @@
+//! The pair that a glued text is parsed with.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde_json::json;
+use unspool::setup::Pair;
+use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
+
+use crate::cuts::Piece;
+use crate::glue::{FIRST_BYTE_ID, Glued};
+use crate::watch::{Answer, Run};
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
+/// A pair, a request and an end.
+pub(crate) struct Subject {
+    /// The error is the refusal of a pair that cannot work, with its own vocabulary, say.
+    pair: Result<Pair, String>,
+    request: Request,
+    finish: FinishReason,
+}
+
+impl Subject {
+    pub(crate) fn new(glued: &Glued, incomplete_calls: IncompleteCalls, finish: FinishReason) -> Self {
+        let source = glued.source();
+        let mut bytes: HashMap<u32, Vec<u8>> =
+            source.special.iter().map(|(text, id)| (*id, text.clone().into_bytes())).collect();
+        bytes.extend((0..=u8::MAX).map(|byte| (FIRST_BYTE_ID + u32::from(byte), vec![byte])));
+        let setup = Setup {
+            reasoning_parser: glued.names.reasoning.clone(),
+            tool_parser: glued.names.tools.clone(),
+            vocabulary: Vocabulary {
+                special: source.special.iter().map(|(text, id)| (text.clone(), *id)).collect(),
+                hidden: Vec::new(),
+                bytes: Some(bytes),
+            },
+            tokenizer_config: source.config.clone(),
+            incomplete_calls,
+            ..Setup::default()
+        };
+        let request = Request::from_openai(&json!({"tools": source.tools})).expect("tools of a case");
+        Self {
+            pair: REGISTRY.pair(&setup).map_err(|error| error.to_string()),
+            request: Request { id_seed: Some(7), ..request },
+            finish,
+        }
+    }
+
+    /// The answer to the pieces; a refusal is an answer too.
+    pub(crate) fn run(&self, pieces: &[Piece]) -> Answer {
+        self.answer(pieces, false)
+    }
+
+    /// The same with the state saved and restored after every piece.
+    pub(crate) fn run_saved(&self, pieces: &[Piece]) -> Answer {
+        self.answer(pieces, true)
+    }
+
+    fn answer(&self, pieces: &[Piece], saved: bool) -> Answer {
+        let pair = match &self.pair {
+            Ok(pair) => pair,
+            Err(refusal) => return Answer { refused: Some(refusal.clone()), ..Answer::default() },
+        };
+        let fresh = || pair.parser(&self.request, Prompt::Unknown).expect("a request without wishes");
+        let reload: Option<&dyn Fn() -> Parser> = if saved { Some(&fresh) } else { None };
+        Run { pieces, finish: Some(self.finish), reload }.with(fresh())
+    }
+}
