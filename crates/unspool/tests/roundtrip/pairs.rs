@@ -31,10 +31,12 @@ impl Names {
         Self { reasoning: reasoning.map(str::to_owned), tools: tools.map(str::to_owned) }
     }
 
+    fn setup(&self) -> Setup {
+        Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() }
+    }
+
     pub(crate) fn pair(&self) -> Pair {
-        let setup =
-            Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() };
-        Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{self}: {e}"))
+        Registry::builtin().pair(&self.setup()).unwrap_or_else(|e| panic!("{self}: {e}"))
     }
 
     fn has(&self, names: &[&str]) -> bool {
@@ -75,4 +77,21 @@ pub(crate) fn all_names() -> Vec<Names> {
     all.extend(tools.iter().map(|name| Names::new(None, Some(name))));
     all.retain(|n| !n.has(&["hf"]));
     all
+}
+
+/// Each reasoning name with some tools names of other families, as far as they go together.
+pub(crate) fn mixed_names() -> Vec<Names> {
+    const TRIED: usize = 4;
+    let registry = Registry::builtin();
+    let tools = registry.names(Half::Tools);
+    let mut mixed = Vec::new();
+    for (i, reasoning) in registry.names(Half::Reasoning).iter().enumerate() {
+        for j in 0..TRIED {
+            let names = Names::new(Some(reasoning), Some(&tools[(i * 7 + j * 13) % tools.len()]));
+            if !names.has(&["hf"]) && registry.pair(&names.setup()).is_ok() {
+                mixed.push(names);
+            }
+        }
+    }
+    mixed
 }
