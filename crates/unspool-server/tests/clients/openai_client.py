@@ -1,6 +1,6 @@
-"""Talks to a running gateway with the stock `openai` package.
+"""Talks to running gateways with the stock `openai` package.
 
-    python openai_client.py http://127.0.0.1:8000/v1 [--api-key KEY] [--model NAME]
+    python openai_client.py http://127.0.0.1:8000/v1 [MORE URLS] [--api-key KEY] [--model NAME]
 
 Streams a thought, a sentence and two parallel calls, asks for the same in one piece, answers the calls, and checks all of
 it. Prints what it gets; exits with an error at the first thing that is not as it should be.
@@ -89,15 +89,20 @@ def stream(client, model, **more):
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("base_url")
+    arguments.add_argument("base_urls", nargs="+")
     arguments.add_argument("--api-key", default="none")
     arguments.add_argument("--model")
     arguments = arguments.parse_args()
-    client = openai.OpenAI(base_url=arguments.base_url, api_key=arguments.api_key, max_retries=0, timeout=60)
-    models = [model.id for model in client.models.list()]
-    assert models, "no model is listed"
-    model = arguments.model or models[0]
+    for base_url in arguments.base_urls:
+        print("gateway:  ", base_url)
+        client = openai.OpenAI(base_url=base_url, api_key=arguments.api_key, max_retries=0, timeout=60)
+        models = [model.id for model in client.models.list()]
+        assert models, "no model is listed"
+        check(client, arguments.model or models[0])
+    print("all is well")
 
+
+def check(client, model):
     streamed = stream(client, model, tools=TOOLS)
     calls = [streamed.calls[index] for index in sorted(streamed.calls)]
     print("reasoning:", streamed.reasoning)
@@ -129,7 +134,6 @@ def main():
         assert error.param == "tools", error.body
     else:
         raise AssertionError("an empty list of tools is refused")
-    print("all is well")
 
 
 if __name__ == "__main__":

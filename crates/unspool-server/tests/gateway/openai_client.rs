@@ -42,17 +42,19 @@ async fn the_stock_client_reads_thoughts_content_and_parallel_calls() {
         }
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/openai_client.py");
+    let mut command = Command::new(&python);
+    command.arg(&script).args(["--api-key", "sesame"]).env("NO_PROXY", "127.0.0.1");
+    let mut gateways = Vec::new();
     for (reasoning, tools, _) in WIRES {
-        let config = ServeConfig { api_key: vec!["sesame".into()], ..pair(reasoning, tools) };
-        let gateway = Gateway::start(config).await;
-        let mut command = Command::new(&python);
-        command.arg(&script).arg(format!("{}/v1", gateway.base)).args(["--api-key", "sesame"]);
-        command.env("NO_PROXY", "127.0.0.1");
-        let output = tokio::task::spawn_blocking(move || command.output()).await.expect("running does not panic");
-        let output = output.expect("Python starts");
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{reasoning} + {tools}\n{out}\n{err}");
-        assert!(out.contains("all is well"), "{out}");
+        let gateway = Gateway::start(ServeConfig { api_key: vec!["sesame".into()], ..pair(reasoning, tools) }).await;
+        command.arg(format!("{}/v1", gateway.base));
+        gateways.push(gateway);
+    }
+    let output = tokio::task::spawn_blocking(move || command.output()).await.expect("running does not panic");
+    let output = output.expect("Python starts");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("all is well"), "{WIRES:?}\n{out}\n{err}");
+    for gateway in gateways {
         gateway.stop().await;
     }
 }

@@ -259,8 +259,11 @@ impl Pattern {
             return if end.is_none() { At::TooLong(limit) } else { self.decide(view, at, end, limit) };
         }
         let ends_here = self.dfa.is_match_state(self.dfa.next_eoi_state(state));
-        if view.eof || self.exact && ends_here && self.cannot_go_on(state) {
-            return self.decide(view, at, if ends_here { Some(limit) } else { end }, limit);
+        if ends_here && (view.eof || self.exact && self.cannot_go_on(state)) {
+            return self.decide(view, at, Some(limit), limit);
+        }
+        if view.eof || self.exact && end.is_some() && self.is_over(state) {
+            return self.decide(view, at, end, limit);
         }
         At::Pending
     }
@@ -289,12 +292,13 @@ impl Pattern {
 
     /// Whether the match that ends before the next byte is the same whatever that byte is.
     fn cannot_go_on(&self, state: StateID) -> bool {
-        let is_last = |byte: u8| {
-            let next = self.dfa.next_state(state, byte);
-            self.dfa.is_match_state(next)
-                && (0..=u8::MAX).all(|byte| self.dfa.is_dead_state(self.dfa.next_state(next, byte)))
-        };
-        (0..=u8::MAX).all(is_last)
+        let is_last = |next: StateID| self.dfa.is_match_state(next) && self.is_over(next);
+        (0..=u8::MAX).all(|byte| is_last(self.dfa.next_state(state, byte)))
+    }
+
+    /// Whether no byte leads on from here.
+    fn is_over(&self, state: StateID) -> bool {
+        (0..=u8::MAX).all(|byte| self.dfa.is_dead_state(self.dfa.next_state(state, byte)))
     }
 }
 

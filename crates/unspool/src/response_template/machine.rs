@@ -36,6 +36,8 @@ pub(crate) trait MachineOut {
     fn content(&mut self, text: &str, at: Range<usize>);
     /// A call, whole.
     fn call(&mut self, call: Call<'_>);
+    /// Reasoning is over: the byte before `at` says so. It may be said again.
+    fn answering(&mut self, at: usize);
     /// Something odd.
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
 }
@@ -237,7 +239,7 @@ impl Machine {
                     _ => {
                         self.state.implicit_over = true;
                         if kind == Kind::Thinking {
-                            self.state.phase = Phase::Answering;
+                            self.answering(input, range.end);
                         }
                         Move::Go(range.end)
                     }
@@ -250,10 +252,10 @@ impl Machine {
     fn enter(&mut self, input: &mut Input<'_, '_>, index: usize, opener: &Range<usize>) -> Move {
         let spec = self.spec.clone();
         let Some(field) = spec.fields.get(index) else { return Move::Go(opener.end) };
-        self.state.phase = match field.kind {
-            Kind::Thinking if self.halves.reasoning => Phase::Thinking,
-            _ => Phase::Answering,
-        };
+        match field.kind {
+            Kind::Thinking if self.halves.reasoning => self.state.phase = Phase::Thinking,
+            _ => self.answering(input, opener.end),
+        }
         if field.kind != Kind::ToolCalls {
             self.state.region = Region::Open(index);
             return Move::Go(opener.end);
@@ -289,7 +291,7 @@ impl Machine {
                     self.say(input, Kind::Content, range.clone());
                 }
                 self.state.region = Region::Outside;
-                self.state.phase = Phase::Answering;
+                self.answering(input, range.end);
                 Move::Go(range.end)
             }
         }
@@ -371,12 +373,19 @@ impl Machine {
         Move::Go(end)
     }
 
+    /// Reasoning is over with the byte before `at`.
+    fn answering(&mut self, input: &mut Input<'_, '_>, at: usize) {
+        self.state.phase = Phase::Answering;
+        input.cx.out.answering(input.own(at));
+    }
+
     /// Gives text of a field.
     fn say(&mut self, input: &mut Input<'_, '_>, kind: Kind, range: Range<usize>) {
         if kind != Kind::Thinking && self.state.phase == Phase::Waiting {
             let text = input.text.get(range.clone()).unwrap_or_default();
-            if !text.trim().is_empty() {
-                self.state.phase = Phase::Answering;
+            let blank = text.len() - text.trim_start().len();
+            if let Some(first) = text[blank..].chars().next() {
+                self.answering(input, range.start + blank + first.len_utf8());
             }
         }
         let from = range.start.max(input.prompt);
@@ -444,5 +453,6 @@ impl MachineOut for Silence {
     fn reasoning(&mut self, _: &str, _: Range<usize>) {}
     fn content(&mut self, _: &str, _: Range<usize>) {}
     fn call(&mut self, _: Call<'_>) {}
+    fn answering(&mut self, _: usize) {}
     fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
 }

@@ -39,6 +39,7 @@ impl MachineOut for Reply {
         assert_eq!(text.len(), at.len());
         self.content.push_str(text);
     }
+    fn answering(&mut self, _: usize) {}
     fn call(&mut self, call: Call<'_>) {
         self.calls.push((call.name.into(), call.id.map(Into::into), call.arguments.into(), call.complete));
     }
@@ -161,6 +162,9 @@ fn a_finished_pattern_is_taken_at_once() {
     let mut phases = Vec::new();
     setting.run(&["<t1>", "x", "</t1>"], |phase| phases.push(phase));
     assert_eq!(phases, [Phase::Waiting, Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
+    phases.clear();
+    setting.run(&["<t", "1>x", "</t1", "><"], |phase| phases.push(phase));
+    assert_eq!(phases[2..], [Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
 }
 
 #[test]
@@ -267,7 +271,6 @@ fn the_field_without_opener_may_be_the_thought() {
 
 #[test]
 fn templates_are_checked() {
-    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (template, expected) in [
         (json!([]), "response_template: must be an object"),
         (json!({"start_anchor": "x", "fields": {}}), "response_template.version"),
@@ -286,6 +289,11 @@ fn templates_are_checked() {
         let error = TemplateSpec::parse(&template).unwrap_err();
         assert!(error.contains(expected) && error.contains("\nhint: "), "{template}: {error}");
     }
+}
+
+#[test]
+fn fields_are_checked() {
+    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (fields, expected) in [
         (json!({"plan": thinking}), "fields: unknown key `plan`"),
         (json!({"thinking": {"opens": "<a>"}}), "fields.thinking: unknown key `opens`"),

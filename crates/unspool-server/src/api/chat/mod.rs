@@ -1,4 +1,6 @@
-//! `POST /v1/chat/completions`.
+//! `POST /v1/chat/completions`, as vLLM has it, with two additions: the request field `include_diagnostics: true` brings
+//! a list `diagnostics` beside each choice (in a stream, in the chunks where they arise), and the answer's header
+//! `x-unspool-request-hash` names the request, so that a recording can be bound to it.
 
 mod chunk;
 mod request;

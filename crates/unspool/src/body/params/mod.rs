@@ -14,9 +14,9 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::escape::blank_marks;
 use self::opening::{Opening, Tried};
 use self::skip::Skip;
-pub(crate) use self::escape::blank_marks;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
 use super::ends::first_match;
