@@ -139,6 +139,33 @@ fn halves_of_different_families_work_together() {
 }
 
 #[test]
+fn switches_of_the_request_decide_how_a_message_is_written() {
+    let mut faults = Vec::new();
+    for (name, fields) in [
+        ("k2_horizon", json!({"chat_template_kwargs": {"tool_call_format": "json", "reasoning_effort": "low"}})),
+        ("k2_horizon", json!({"chat_template_kwargs": {"tool_call_format": "xml_typed"}})),
+        ("minimax_m3", json!({"chat_template_kwargs": {"thinking_mode": "enabled"}})),
+        ("hy_v3", json!({"reasoning_effort": "high"})),
+        ("gemma4", json!({"chat_template_kwargs": {"enable_thinking": true}})),
+        ("deepseek_v4", json!({"chat_template_kwargs": {"thinking": false}})),
+        ("glm47", json!({"chat_template_kwargs": {"enable_thinking": false}})),
+        ("kimi_k3", json!({"tool_choice": "required"})),
+        ("mistral", json!({"tool_choice": {"type": "function", "function": {"name": "tide"}}})),
+        ("kimi_k2", json!({"tool_choice": "none"})),
+    ] {
+        let names = Names::new(Some(name), Some(name)).asked_to_think();
+        let mut body = fields.clone();
+        body["tools"] = messages::tools();
+        match wild(&names, &Request::from_openai(&body).unwrap(), message_count()) {
+            Ok(0) => faults.push(format!("{names} with {fields}: no message could be written")),
+            Ok(_) => {}
+            Err(fault) => faults.push(format!("with {fields}: {fault}")),
+        }
+    }
+    report(&faults);
+}
+
+#[test]
 fn native_ids_come_back() {
     let request = Request { calls_before: 3, ..request() };
     let names = Names::new(Some("kimi_k2"), Some("kimi_k2"));

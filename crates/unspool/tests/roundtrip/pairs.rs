@@ -10,6 +10,8 @@ use unspool::setup::{Half, Pair, Registry, Setup};
 pub(crate) struct Names {
     pub(crate) reasoning: Option<String>,
     pub(crate) tools: Option<String>,
+    /// The request asks for thinking.
+    asked: bool,
 }
 
 impl fmt::Display for Names {
@@ -28,7 +30,12 @@ const THINK_ON_REQUEST: &[&str] = &["deepseek_v3", "poolside_v1", "hy_v3"];
 
 impl Names {
     pub(crate) fn new(reasoning: Option<&str>, tools: Option<&str>) -> Self {
-        Self { reasoning: reasoning.map(str::to_owned), tools: tools.map(str::to_owned) }
+        Self { reasoning: reasoning.map(str::to_owned), tools: tools.map(str::to_owned), asked: false }
+    }
+
+    /// The same names in a request that asks for thinking.
+    pub(crate) fn asked_to_think(self) -> Self {
+        Self { asked: true, ..self }
     }
 
     fn setup(&self) -> Setup {
@@ -45,7 +52,7 @@ impl Names {
 
     /// A message without what no text of this pair could say.
     pub(crate) fn fit(&self, mut message: Message) -> Message {
-        let thinks = self.reasoning.as_ref().is_some_and(|n| !THINK_ON_REQUEST.contains(&n.as_str()));
+        let thinks = self.reasoning.as_ref().is_some_and(|n| self.asked || !THINK_ON_REQUEST.contains(&n.as_str()));
         if self.tools.is_none() {
             message.tool_calls.clear();
         }
