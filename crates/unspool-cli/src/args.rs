@@ -35,7 +35,7 @@ pub(crate) enum Command {
 
     /// Serve the OpenAI chat API in front of a backend that gives raw output
     #[command(after_help = crate::serve::EXAMPLES)]
-    Serve(crate::serve::Options),
+    Serve(Box<crate::serve::Options>),
 
     /// Print a completion script for a shell
     #[command(after_help = "\

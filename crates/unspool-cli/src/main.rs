@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Command::Parse(options) => parse::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Stream(options) => stream::run(&options),
-        Command::Serve(options) => serve::run(options),
+        Command::Serve(options) => serve::run(&options),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { command } => extras::man(command.as_deref()),
     };

@@ -1,20 +1,85 @@
 //! `unspool serve`: the gateway.
 
-use clap::Args;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use tracing::level_filters::LevelFilter;
+use unspool_server::{ServeConfig, StartupError};
 
 use crate::failure::Failure;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice";
+  No model at all: plausible answers in a model's own syntax, through the real parser
+    unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice
+  In front of a server that gives raw completions
+    unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
+  Recorded outputs, played in order
+    unspool serve --backend replay:outputs.jsonl --tool-call-parser hermes --enable-auto-tool-choice
+
+Then any OpenAI client works, with the base URL http://127.0.0.1:8000/v1:
+  curl -N http://127.0.0.1:8000/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{\"model\": \"any\", \"stream\": true, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
+
+Ctrl-C lets running answers finish; a second one does not.";
 
 /// The gateway's options.
 #[derive(Debug, Args)]
-pub(crate) struct Options {}
+pub(crate) struct Options {
+    #[command(flatten)]
+    config: ServeConfig,
 
-/// Serves until it is told to stop.
-#[allow(clippy::needless_pass_by_value)]
-pub(crate) fn run(options: Options) -> Result<(), Failure> {
-    let _ = options;
-    Err(Failure::usage("this build has no gateway", "build `unspool` with the crate `unspool-server`"))
+    /// How much to tell on standard error
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: Level,
+}
+
+/// How much to tell.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    /// Nothing
+    Off,
+    /// What went wrong
+    Error,
+    /// Also what is odd
+    Warn,
+    /// Also what happens
+    Info,
+    /// Also each step of a request
+    Debug,
+    /// Everything
+    Trace,
+}
+
+/// Serves until the process is told to end.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    log.with_max_level(LevelFilter::from(options.log)).init();
+    Ok(unspool_server::run_blocking(&options.config, announce)?)
+}
+
+/// Says where the gateway listens, for people and for scripts that asked for any free port.
+fn announce(address: SocketAddr) {
+    // Nobody may be reading; the gateway serves all the same.
+    let _ = writeln!(io::stdout(), "listening on http://{address}");
+}
+
+impl From<Level> for LevelFilter {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Off => Self::OFF,
+            Level::Error => Self::ERROR,
+            Level::Warn => Self::WARN,
+            Level::Info => Self::INFO,
+            Level::Debug => Self::DEBUG,
+            Level::Trace => Self::TRACE,
+        }
+    }
+}
+
+impl From<StartupError> for Failure {
+    fn from(error: StartupError) -> Self {
+        Self::Usage { message: error.message, hint: error.hint }
+    }
 }

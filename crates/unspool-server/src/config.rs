@@ -35,7 +35,7 @@ pub struct ServeConfig {
     pub tool_parser_plugin: Option<PathBuf>,
 
     /// Address to listen on
-    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "127.0.0.1"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
     pub host: String,
 
     /// Port to listen on; 0 takes a free one
@@ -83,7 +83,7 @@ impl Default for ServeConfig {
             enable_auto_tool_choice: false,
             reasoning_parser_plugin: None,
             tool_parser_plugin: None,
-            host: "127.0.0.1".to_owned(),
+            host: "0.0.0.0".to_owned(),
             port: 8000,
             api_key: Vec::new(),
             served_model_name: Vec::new(),
@@ -120,8 +120,12 @@ impl ServeConfig {
         if !(self.mock_rate.is_finite() && self.mock_rate >= 0.0) {
             return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate)));
         }
-        if self.default_max_tokens == 0 {
-            return Err(StartupError::new("--default-max-tokens is 0; it must be 1 or more"));
+        for (flag, value) in
+            [("--default-max-tokens", self.default_max_tokens), ("--backend-timeout", self.backend_timeout)]
+        {
+            if value == 0 {
+                return Err(StartupError::new(format!("{flag} is 0; it must be 1 or more")));
+            }
         }
         Ok(())
     }
@@ -225,5 +229,23 @@ mod tests {
         let config = ServeConfig { api_key: vec!["".into(), "k".into()], ..ServeConfig::default() };
         assert_eq!(config.keys(), ["k"]);
         assert!(!format!("{config:?}").contains("\"k\""), "a key shows in a log");
+    }
+
+    #[cfg(feature = "clap")]
+    #[test]
+    fn a_command_without_flags_is_the_default() {
+        use clap::{Args as _, FromArgMatches as _};
+
+        let read = |flags: &[&str]| {
+            let matches =
+                ServeConfig::augment_args(clap::Command::new("serve").no_binary_name(true)).try_get_matches_from(flags);
+            matches.and_then(|matches| ServeConfig::from_arg_matches(&matches)).expect("the flags are known")
+        };
+        let without_key = |config: ServeConfig| format!("{:?}", ServeConfig { backend_api_key: None, ..config });
+        assert_eq!(without_key(read(&[])), without_key(ServeConfig::default()));
+        let flags = ["--api-key", "a", "b", "--api-key", "c", "--backend", "replay:x", "--enable-auto-tool-choice"];
+        let config = read(&flags);
+        assert_eq!((config.keys().concat().as_str(), config.enable_auto_tool_choice), ("abc", true));
+        assert_eq!(config.backend, BackendSpec::Replay("x".into()));
     }
 }

@@ -155,9 +155,7 @@ impl Reply {
         };
         let mut fold = Fold::default();
         let finish = self.parser.finish(engine, &mut |event: Event<'_>| fold.take(event));
-        if let Some(exact) = finish.reasoning_tokens {
-            self.tokens.reasoning = exact;
-        }
+        self.tokens.reasoning = finish.reasoning_tokens.unwrap_or(self.tokens.reasoning).min(self.tokens.completion);
         let reason = match (reason, finish.reason) {
             (StopReason::Other(word), _) => word,
             (_, FinishReason::Stop) => "stop".to_owned(),

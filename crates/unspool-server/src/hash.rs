@@ -5,8 +5,18 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// Fields that say how the answer is delivered, or to whom, and not what it is.
-const NOT_ASKED: [&str; 9] =
-    ["model", "stream", "stream_options", "n", "user", "request_id", "session_id", "metadata", "priority"];
+const NOT_ASKED: [&str; 10] = [
+    "model",
+    "stream",
+    "stream_options",
+    "n",
+    "user",
+    "request_id",
+    "session_id",
+    "metadata",
+    "priority",
+    "include_diagnostics",
+];
 
 /// The hash of a request: the same for the same question, in whatever order its fields come and however it is delivered.
 /// It does not change between versions, so recorded outputs can be found by it.

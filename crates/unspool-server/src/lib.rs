@@ -34,4 +34,4 @@ mod unique;
 pub use app::App;
 pub use config::{BackendSpec, Secret, ServeConfig};
 pub use error::{ApiError, StartupError};
-pub use serve::{run, serve};
+pub use serve::{run, run_blocking, serve};

@@ -55,6 +55,16 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr))
     }
 }
 
+/// [`run`] on a runtime of its own, for programs that have none.
+///
+/// # Errors
+/// As [`run`]; or the system gives no threads.
+pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr)) -> Result<(), StartupError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| StartupError::new(format!("cannot start the gateway's threads: {error}")))?;
+    runtime.block_on(run(config, ready))
+}
+
 /// Waits for the signal that ends a process.
 #[cfg(unix)]
 async fn end_signal() {

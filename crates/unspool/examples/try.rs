@@ -13,6 +13,10 @@ fn main() {
     let mut sink = |e: Event<'_>| println!("{e:?}");
     let n: usize = a.get(3).map_or(1 << 30, |n| n.parse().unwrap());
     let cs: Vec<char> = text.chars().collect();
-    for c in cs.chunks(n) { let s: String = c.iter().collect(); println!("> {s:?}"); p.push(Delta::text(&s), &mut sink); }
+    for c in cs.chunks(n) {
+        let s: String = c.iter().collect();
+        println!("> {s:?}");
+        p.push(Delta::text(&s), &mut sink);
+    }
     println!("{:?}", p.finish(None, &mut sink));
 }

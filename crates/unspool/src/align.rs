@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::flow::tokens::Tokens;
+use crate::plan::Plan;
 
 /// A token that is a text of its own in the vocabulary.
 #[derive(Debug, Clone)]
@@ -49,74 +50,232 @@ impl Specials {
 }
 
 /// Enters the tokens of a delta, and appends its text without hidden tokens and with left-out ones to `kept`.
-pub(crate) fn align(text: &str, ids: &[u32], specials: &Specials, tokens: &mut Tokens, kept: &mut String) {
-    let mut rest = text;
+pub(crate) fn align(
+    text: &str,
+    ids: &[u32],
+    plan: &Plan,
+    (tokens, lag): (&mut Tokens, &mut Vec<u8>),
+    kept: &mut String,
+) {
+    let specials = &plan.special;
+    if let Some(lengths) = known_lengths(text, ids, plan, lag) {
+        by_length(text, ids, &lengths, (specials, tokens), kept);
+        return;
+    }
+    let places = places(text, ids, specials);
+    let mut at = 0;
     let mut waiting = 0;
+    let mut next = 0;
     for (i, &id) in ids.iter().enumerate() {
         let Some(special) = specials.text(id) else {
             waiting += 1;
             continue;
         };
-        let behind = ids[i + 1..].iter().take_while(|id| specials.text(**id).is_none()).count();
-        let last = i + 1 + behind == ids.len();
-        let place = find(rest, &special.text, waiting, behind, last);
-        let before = match place {
-            Some(at) => &rest[..at],
+        let place = places[next];
+        next += 1;
+        let end = match place {
+            Some(place) => place,
             // Left out by the backend: it stood behind the tokens before it.
-            None => share(rest, waiting, behind, last),
+            None => at + share(text, at, (waiting, &ids[i + 1..]), (specials, &places[next..])),
         };
-        ordinary(before, waiting, tokens);
-        kept.push_str(before);
+        ordinary(&text[at..end], waiting, tokens);
+        kept.push_str(&text[at..end]);
         waiting = 0;
-        rest = &rest[before.len() + place.map_or(0, |_| special.text.len())..];
-        if special.hidden {
+        at = end + place.map_or(0, |_| special.text.len());
+        if special.hidden || (place.is_none() && !special.used) {
             tokens.push_hidden();
-        } else if place.is_some() || special.used {
+        } else {
             tokens.mark(tokens.end, id);
             tokens.push(special.text.len());
             kept.push_str(&special.text);
-        } else {
-            tokens.push_hidden();
         }
     }
-    ordinary(rest, waiting, tokens);
-    kept.push_str(rest);
+    ordinary(&text[at..], waiting, tokens);
+    kept.push_str(&text[at..]);
 }
 
-/// The place of a special token's text: the first one that agrees with the number of tokens around it.
-fn find(rest: &str, text: &str, before: usize, behind: usize, last: bool) -> Option<usize> {
-    if text.is_empty() {
-        return None;
+/// The length of each token in the text, if the vocabulary knows them all and together they are the text. A token that ends
+/// inside a character has no text yet: the one that completes the character has all of it.
+fn known_lengths(text: &str, ids: &[u32], plan: &Plan, lag: &mut Vec<u8>) -> Option<Vec<usize>> {
+    let mut rest = text.as_bytes();
+    let mut lengths = Vec::with_capacity(ids.len());
+    let mut open = std::mem::take(lag);
+    for id in ids {
+        open.extend_from_slice(plan.bytes(*id)?);
+        let complete = match std::str::from_utf8(&open) {
+            Ok(_) => open.len(),
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            Err(_) => return None,
+        };
+        rest = rest.strip_prefix(&open[..complete])?;
+        open.drain(..complete);
+        lengths.push(complete);
     }
-    if before == 0 {
-        return rest.starts_with(text).then_some(0);
-    }
-    if last && behind == 0 {
-        return rest.ends_with(text).then(|| rest.len() - text.len());
-    }
+    *lag = open;
+    rest.is_empty().then_some(lengths)
+}
+
+/// Enters tokens whose borders are known.
+fn by_length(
+    text: &str,
+    ids: &[u32],
+    lengths: &[usize],
+    (specials, tokens): (&Specials, &mut Tokens),
+    kept: &mut String,
+) {
     let mut from = 0;
-    while let Some(at) = rest[from..].find(text).map(|i| from + i) {
-        if at >= before.min(1) {
-            return Some(at);
+    let mut at = 0;
+    for (id, len) in ids.iter().zip(lengths) {
+        let special = specials.text(*id);
+        if special.is_some_and(|s| s.hidden) {
+            kept.push_str(text.get(from..at).unwrap_or_default());
+            from = at + len;
+            tokens.push_hidden();
+        } else {
+            if special.is_some() {
+                tokens.mark(tokens.end, *id);
+            }
+            tokens.push(*len);
         }
-        from = at + text.len();
+        at += len;
     }
-    None
+    kept.push_str(text.get(from..).unwrap_or_default());
 }
 
-/// The text of the tokens before a special one that the backend left out.
-fn share(rest: &str, before: usize, behind: usize, last: bool) -> &str {
-    if before == 0 {
-        return "";
+/// Where each special token of the delta stands, in order; `None`: its text was left out.
+///
+/// If every such text stands exactly as often as its token comes, the order says it all. Otherwise some are spelled with
+/// ordinary tokens, or were left out, and [`best_places`] weighs.
+fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option<usize>> {
+    let wanted: Vec<(usize, &str)> =
+        ids.iter().enumerate().filter_map(|(i, id)| specials.text(*id).map(|s| (i, s.text.as_str()))).collect();
+    if let Some(in_order) = in_order(text, &wanted, ids.len()) {
+        return in_order;
     }
-    if last && behind == 0 {
-        return rest;
+    let nodes: Vec<Node> = wanted
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, t))| !t.is_empty())
+        .flat_map(|(special, (token, t))| {
+            text.match_indices(t).map(move |(at, _)| Node { special, token: *token, at, end: at + t.len() })
+        })
+        .collect();
+    /// Above this, weighing all chains takes too long for what it is worth.
+    const MOST: usize = 512;
+    if nodes.len() > MOST {
+        return first_places(text, &wanted);
     }
-    let mut at = rest.len() * before / (before + behind).max(1);
-    while !rest.is_char_boundary(at) {
-        at -= 1;
+    best_places(text, ids.len(), wanted.len(), &nodes)
+}
+
+/// The places in order, if no text stands there more often than its token.
+fn in_order(text: &str, wanted: &[(usize, &str)], count: usize) -> Option<Vec<Option<usize>>> {
+    for (i, (_, t)) in wanted.iter().enumerate() {
+        let seen_before = wanted[..i].iter().any(|(_, other)| other == t);
+        if !seen_before && text.matches(t).count() != wanted.iter().filter(|(_, other)| other == t).count() {
+            return None;
+        }
     }
-    &rest[..at]
+    let places = first_places(text, wanted);
+    let mut at = 0;
+    let mut token = 0;
+    for ((index, t), place) in wanted.iter().zip(&places) {
+        let place = (*place)?;
+        if (*index == token) != (place == at) {
+            return None;
+        }
+        (at, token) = (place + t.len(), index + 1);
+    }
+    ((token == count) == (at == text.len())).then_some(places)
+}
+
+fn first_places(text: &str, wanted: &[(usize, &str)]) -> Vec<Option<usize>> {
+    let mut at = 0;
+    wanted
+        .iter()
+        .map(|(_, t)| {
+            let place = text[at..].find(t).map(|i| at + i).filter(|_| !t.is_empty());
+            at = place.map_or(at, |p| p + t.len());
+            place
+        })
+        .collect()
+}
+
+/// A place at which a special token may stand.
+struct Node {
+    special: usize,
+    token: usize,
+    at: usize,
+    end: usize,
+}
+
+/// The chain of places that leaves out the fewest tokens and spreads the text most evenly over the others.
+fn best_places(text: &str, count: usize, specials: usize, nodes: &[Node]) -> Vec<Option<usize>> {
+    const LEFT_OUT: f64 = 1e9;
+    const ODD: f64 = 1e6;
+    let mean = text.len() as f64 / count.max(1) as f64;
+    let segment = |bytes: usize, tokens: usize| match (bytes, tokens) {
+        (0, 0) => 0.0,
+        (_, 0) => ODD * 10.0,
+        (0, _) => ODD,
+        (b, t) => (b as f64 - t as f64 * mean).powi(2) / t as f64,
+    };
+    let left_out = |between: usize| between as f64 * LEFT_OUT;
+    let mut best: Vec<(f64, Option<usize>)> = Vec::with_capacity(nodes.len());
+    for (i, node) in nodes.iter().enumerate() {
+        let mut own = (left_out(node.special) + segment(node.at, node.token - node.special), None);
+        for (j, before) in nodes[..i].iter().enumerate() {
+            if before.special < node.special && before.end <= node.at {
+                let between = node.special - before.special - 1;
+                let tokens = node.token - before.token - 1 - between;
+                let cost = best[j].0 + left_out(between) + segment(node.at - before.end, tokens);
+                if cost < own.0 {
+                    own = (cost, Some(j));
+                }
+            }
+        }
+        best.push(own);
+    }
+    let end = |i: usize| {
+        let (node, between) = (&nodes[i], specials - nodes[i].special - 1);
+        best[i].0 + left_out(between) + segment(text.len() - node.end, count - node.token - 1 - between)
+    };
+    let mut last = (0..nodes.len()).min_by(|a, b| end(*a).total_cmp(&end(*b)));
+    let mut places = vec![None; specials];
+    while let Some(i) = last {
+        places[nodes[i].special] = Some(nodes[i].at);
+        last = best[i].1;
+    }
+    places
+}
+
+/// The length of the text of the tokens before a special one that the backend left out: their share of what stands before
+/// the next special token that is there.
+fn share(
+    text: &str,
+    at: usize,
+    (before, behind): (usize, &[u32]),
+    (specials, places): (&Specials, &[Option<usize>]),
+) -> usize {
+    let next = places.iter().flatten().next();
+    let rest = &text[at..next.copied().unwrap_or(text.len())];
+    let mut left = places.iter().take_while(|p| p.is_none()).count() + usize::from(next.is_some());
+    let mut others = 0;
+    for id in behind {
+        if specials.contains(*id) {
+            left -= usize::from(left > 0);
+            if left == 0 && next.is_some() {
+                break;
+            }
+        } else {
+            others += 1;
+        }
+    }
+    let mut share = rest.len() * before / (before + others).max(1);
+    while !rest.is_char_boundary(share) {
+        share -= 1;
+    }
+    share
 }
 
 /// Enters tokens whose borders are not known: they share the text.

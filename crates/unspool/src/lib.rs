@@ -3,11 +3,12 @@
 
 mod align;
 mod body;
+mod checkpoint;
 pub mod diagnostic;
 pub mod event;
-pub mod format;
 mod filter;
 mod flow;
+pub mod format;
 mod head;
 mod json;
 pub mod limits;

@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::prompt;
 use crate::registry::Registry;
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
+use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind, Vocabulary};
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
@@ -30,6 +31,8 @@ struct Inner {
     tools: Option<(Arc<Source>, String)>,
     /// Whether calls are wanted at all: a bound format brings its tools half along.
     gives_calls: bool,
+    /// Whether a reasoning parser was asked for.
+    reasons: bool,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
 }
 
@@ -46,7 +49,7 @@ impl Pair {
         let (reasoning_name, tools_name) = names(setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
-        let gives_calls = tools.is_some();
+        let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
             setup: setup.clone(),
@@ -54,6 +57,7 @@ impl Pair {
             reasoning,
             tools,
             gives_calls,
+            reasons,
             plans: Mutex::new(Vec::new()),
         };
         let pair = Self { inner: Arc::new(inner) };
@@ -84,7 +88,17 @@ impl Pair {
             state.undecided = Some(String::new());
         }
         let wishes = self.wishes(request);
-        Ok(Parser::new(plan, wishes, state, gate))
+        if let Some(spec) = &plan.checkpoint {
+            refuse_guarantees(request, &wishes)?;
+            let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
+            let mut machine = Machine::new(Arc::clone(spec), halves);
+            if let Some(text) = prompt::text_of(prompt) {
+                machine.prompt(&text, &plan.limits);
+            }
+            let gate = if machine.phase() == Phase::Answering { Gate::FromStart } else { Gate::Closed };
+            return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
+        }
+        Ok(Parser::new(plan, wishes, (state, gate), None))
     }
 
     fn wishes(&self, request: &Request) -> Wishes {
@@ -184,13 +198,18 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     match (&reasoning, &tools) {
         (Some((source, name)), None) if r => {
             let at = source.reasoning.iter().position(|n| n == name).unwrap_or(0);
-            let twin = source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
+            let twin =
+                source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
             *tools = twin.map(|n| (Arc::clone(source), n.clone()));
         }
         (None, Some((source, name))) if t => {
             let at = source.tools.iter().position(|n| n == name).unwrap_or(0);
-            let twin =
-                source.reasoning.iter().find(|n| *n == name).or_else(|| source.reasoning.get(at)).or(source.reasoning.first());
+            let twin = source
+                .reasoning
+                .iter()
+                .find(|n| *n == name)
+                .or_else(|| source.reasoning.get(at))
+                .or(source.reasoning.first());
             *reasoning = twin.map(|n| (Arc::clone(source), n.clone()));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
@@ -242,6 +261,23 @@ pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result
     }
     let mut present = switches.keys.iter().filter_map(|key| kwargs.get(key)).peekable();
     Ok(if present.peek().is_some() { present.any(truthy) } else { switches.default })
+}
+
+/// A checkpoint's template cannot say what a grammar would have to guarantee.
+fn refuse_guarantees(request: &Request, wishes: &Wishes) -> Result<(), RequestError> {
+    let asked = match &request.tool_choice {
+        _ if wishes.mute => None,
+        ToolChoice::Required => Some("`tool_choice: \"required\"`"),
+        ToolChoice::Named(_) => Some("a named `tool_choice`"),
+        _ if request.tools.any_strict() => Some("a strict tool"),
+        _ if request.parallel_tool_calls == Some(false) => Some("`parallel_tool_calls: false`"),
+        _ => None,
+    };
+    match asked {
+        Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+            .hint("leave it out, or serve this model with a parser of its own format")),
+        None => Ok(()),
+    }
 }
 
 /// Truth as a chat template sees it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::body::Eof;
+use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
 use crate::filter::Filters;
@@ -13,6 +14,7 @@ use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
 use crate::plan::Plan;
 use crate::request::ToolChoice;
+use crate::response_template::{Machine, MachineState};
 use crate::utf8::Assembler;
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
@@ -67,6 +69,8 @@ pub struct Finish {
 pub struct Parser {
     plan: Arc<Plan>,
     wishes: Wishes,
+    /// Reads with the checkpoint's own template, in a format that has one.
+    machine: Option<Machine>,
     memory: Memory,
     /// Room for a window that is not the caller's own slice.
     room: String,
@@ -82,6 +86,8 @@ struct Memory {
     /// Offset of `hold` in the output.
     base: u64,
     utf8: Assembler,
+    /// Bytes of a character whose text has not come yet.
+    lag: Vec<u8>,
     filters: Filters,
 }
 
@@ -90,6 +96,7 @@ struct Memory {
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
+    machine: Option<MachineState>,
     memory: Memory,
 }
 
@@ -97,11 +104,19 @@ pub struct Snapshot {
 pub const SNAPSHOT_VERSION: u32 = 1;
 
 impl Parser {
-    pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, state: State, gate: Gate) -> Self {
+    pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
         let filters = Filters::new(&plan.tables.words.filters);
         let tokens = Tokens::new(gate);
-        let memory = Memory { state, tokens, hold: String::new(), base: 0, utf8: Assembler::default(), filters };
-        Self { plan, wishes, memory, room: String::new() }
+        let memory = Memory {
+            state,
+            tokens,
+            hold: String::new(),
+            base: 0,
+            utf8: Assembler::default(),
+            lag: Vec::new(),
+            filters,
+        };
+        Self { plan, wishes, machine, memory, room: String::new() }
     }
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
@@ -112,7 +127,8 @@ impl Parser {
                 self.memory.tokens.push_text(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), [id]) if !self.plan.special.contains(*id) => {
+            (Some(text), [id]) if !self.plan.special.contains(*id) && !text.is_empty() => {
+                self.memory.lag.clear();
                 self.memory.tokens.known = true;
                 self.memory.tokens.push(text.len());
                 self.feed(text, Eof::No, sink);
@@ -185,7 +201,8 @@ impl Parser {
     /// The state after the last delta.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { version: SNAPSHOT_VERSION, memory: self.memory.clone() }
+        let machine = self.machine.as_ref().map(|machine| machine.state().clone());
+        Snapshot { version: SNAPSHOT_VERSION, machine, memory: self.memory.clone() }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
@@ -195,6 +212,9 @@ impl Parser {
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
         if snapshot.version != SNAPSHOT_VERSION {
             return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
+        }
+        if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
+            machine.restore(state);
         }
         self.memory = snapshot.memory;
         Ok(())
@@ -207,7 +227,7 @@ impl Parser {
         tokens.known = true;
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        crate::align::align(text, ids, &plan.special, tokens, &mut kept);
+        crate::align::align(text, ids, &plan, (tokens, &mut self.memory.lag), &mut kept);
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }
@@ -283,20 +303,34 @@ impl Parser {
             hold.push_str(text);
         }
         let w: &str = if held { &hold } else { text };
-        let mut flow = Flow {
-            tables: &self.plan.tables,
-            limits: &self.plan.limits,
-            wishes: &self.wishes,
-            s: &mut memory.state,
-            tokens: &mut memory.tokens,
-            sink,
-            w,
-            pos: 0,
-            base: memory.base,
-            eof,
+        let pos = match &mut self.machine {
+            Some(machine) => Run {
+                machine,
+                limits: &self.plan.limits,
+                wishes: &self.wishes,
+                state: &mut memory.state,
+                tokens: &mut memory.tokens,
+                sink,
+                base: memory.base,
+            }
+            .step(w, eof),
+            None => {
+                let mut flow = Flow {
+                    tables: &self.plan.tables,
+                    limits: &self.plan.limits,
+                    wishes: &self.wishes,
+                    s: &mut memory.state,
+                    tokens: &mut memory.tokens,
+                    sink,
+                    w,
+                    pos: 0,
+                    base: memory.base,
+                    eof,
+                };
+                flow.run();
+                flow.pos
+            }
         };
-        flow.run();
-        let pos = flow.pos;
         memory.base += pos as u64;
         memory.tokens.settle(memory.base);
         if held {

@@ -7,6 +7,7 @@ use crate::align::{Special, Specials};
 use crate::flow::tables::{Source, Tables};
 use crate::format::file::FormatFile;
 use crate::limits::Limits;
+use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 
 /// What every parser of one pair and one set of switches shares.
@@ -17,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) special: Specials,
     pub(crate) reasoning: Option<FormatFile>,
     pub(crate) tools: Option<FormatFile>,
+    /// The checkpoint's own template, in a format that reads with it.
+    pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
     vocabulary: Arc<Vocabulary>,
 }
 
@@ -28,6 +31,7 @@ impl Plan {
         tools: Option<FormatFile>,
         plain: bool,
     ) -> Result<Self, (String, String)> {
+        let checkpoint = checkpoint_template(setup, reasoning.as_ref().or(tools.as_ref()))?;
         let used = used_texts(reasoning.as_ref(), tools.as_ref());
         // A hidden token that a template writes is a marker; any other never shows.
         let hidden: Vec<String> =
@@ -50,13 +54,31 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        Ok(Self { tables, limits: setup.limits.clone(), special, reasoning, tools, vocabulary })
+        Ok(Self { tables, limits: setup.limits.clone(), special, reasoning, tools, checkpoint, vocabulary })
     }
 
     /// Bytes of a token.
     pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
         self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)
     }
+}
+
+/// The template that the checkpoint brings, if the format reads with it.
+fn checkpoint_template(
+    setup: &Setup,
+    format: Option<&FormatFile>,
+) -> Result<Option<Arc<TemplateSpec>>, (String, String)> {
+    let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
+    let fault = |message: String| ("checkpoint".to_owned(), message);
+    let template = setup
+        .tokenizer_config
+        .get(key)
+        .filter(|t| !t.is_null())
+        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration")))?;
+    let spec = TemplateSpec::parse(template).map_err(fault)?;
+    let halves = Halves { reasoning: setup.reasoning_parser.is_some(), tools: setup.tool_parser.is_some() };
+    spec.serves(halves).map_err(fault)?;
+    Ok(Some(Arc::new(spec)))
 }
 
 /// All texts in which a format may use a special token.

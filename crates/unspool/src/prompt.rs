@@ -109,6 +109,11 @@ fn text(prompt: Prompt<'_>) -> Option<Text> {
     }
 }
 
+/// A prompt as text.
+pub(crate) fn text_of(prompt: Prompt<'_>) -> Option<String> {
+    text(prompt).map(|prompt| prompt.text)
+}
+
 fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
     let Some(prompt) = text(prompt) else { return Said::Nothing };
     let turn = tables

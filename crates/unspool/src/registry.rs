@@ -20,9 +20,7 @@ struct Lazy {
 
 impl Lazy {
     fn source(&self) -> Result<Arc<Source>, SetupError> {
-        self.source
-            .get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(SetupError::from))
-            .clone()
+        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(SetupError::from)).clone()
     }
 }
 
@@ -87,7 +85,8 @@ impl Registry {
             source.extend_from(&other);
         }
         let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
-        let names: Vec<(Half, String)> = reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
+        let names: Vec<(Half, String)> =
+            reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
         for (half, name) in &names {
             if self.find(*half, name).is_ok() {
                 let mut error = SetupError::from(source.error(

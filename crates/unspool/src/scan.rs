@@ -78,6 +78,12 @@ impl Literal {
         Match::Full(at)
     }
 
+    /// How many bytes of `input` agree with the literal before one that does not.
+    pub(crate) fn reach(&self, input: &[u8]) -> usize {
+        let most = (self.text.len() + LOOSE_BLANKS).min(input.len());
+        (1..=most).take_while(|n| self.at(&input[..*n]) != Match::No).last().unwrap_or(0)
+    }
+
     fn loose_at(&self, input: &[u8]) -> Match {
         let mut at = 0;
         let mut last = 0;

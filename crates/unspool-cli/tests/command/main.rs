@@ -4,6 +4,7 @@ mod corpus;
 mod failures;
 mod formats;
 mod parse;
+mod serve;
 mod stream;
 
 use std::io::Write as _;

@@ -197,6 +197,15 @@ impl Envelope {
             cx.out.args(&std::mem::take(&mut self.head.early));
         }
         let mut here = Here { input, at: 0 };
+        if announced
+            && let At::Arguments(arguments) = &mut self.at
+            && let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut |json| cx.out.args(json))
+        {
+            if stop == Stop::More && cx.eof == Eof::No {
+                return Step { consumed: len, status: Status::More };
+            }
+            here.at = len;
+        }
         let status = loop {
             let counts = !announced && !matches!(self.at, At::Arguments(_));
             let turn = self.turn(spec, cx, here);
@@ -246,8 +255,8 @@ impl Envelope {
                     Stop::More | Stop::Control => Turn::Wait(len),
                     Stop::Bad => Turn::Say(len, Status::Broken),
                     Stop::End => {
-                        let text = std::mem::take(text);
-                        self.identified(spec, &text, len)
+                        let id = if text.len() > cx.limits.name { String::new() } else { std::mem::take(text) };
+                        self.identified(spec, &id, len)
                     }
                 }
             }

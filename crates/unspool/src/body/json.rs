@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cx, Eof, Follow, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::json::arguments::{Arguments, Ending, Progress};
+use crate::json::scan::{Scanned, Stop};
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 
 /// The literals that end a body from outside: its own closers, the block's, and openers of what may follow.
@@ -96,7 +97,12 @@ impl JsonBody {
     pub(crate) fn step(&mut self, spec: &JsonSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let State::Json(arguments) = &mut self.state else { return raw(spec, cx, input, 0) };
         let mut at = 0;
-        if !arguments.begun() {
+        if let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut |json| cx.out.args(json)) {
+            if stop == Stop::More && cx.eof == Eof::No {
+                return Step { consumed: len, status: Status::More };
+            }
+            at = len;
+        } else if !arguments.begun() {
             at = blanks(input.as_bytes());
             match spec.closers.at(&input.as_bytes()[at..]) {
                 Match::No => {}

@@ -13,7 +13,7 @@ use crate::scan::{Match, blanks};
 
 use super::state::{Call, Early, Head, Mode, OpenCall, Origin, Place};
 use super::tables::{Alternative, Guided};
-use super::{Flow, Go};
+use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
 pub(crate) struct Opened {
@@ -91,13 +91,11 @@ impl Flow<'_> {
 
     /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
     pub(crate) fn open(&mut self, opening: usize, marker: usize, end: usize) {
-        let origin = Origin {
-            place: self.s.place,
-            fresh: self.s.fresh,
-            lead: marker - self.pos,
-            first: end - self.pos,
-        };
-        if matches!(origin.place, Place::Wait | Place::Reason | Place::ReasonFresh) && !self.bare(opening) {
+        let origin =
+            Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
+        if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
+            && !self.bare(opening)
+        {
             self.tokens.open_gate(self.offset(end));
         }
         let threads = self
@@ -240,7 +238,11 @@ impl Flow<'_> {
         while !held.is_char_boundary(last) {
             last -= 1;
         }
-        if self.over() && !held[last..].trim().is_empty() && held.len() - last <= self.limits.name && self.cut_off(held, last) {
+        if self.over()
+            && !held[last..].trim().is_empty()
+            && held.len() - last <= self.limits.name
+            && self.cut_off(held, last)
+        {
             // The output ended inside the opening: all of it is raw text, the wrapper too.
             last = held.len();
         }
@@ -251,7 +253,9 @@ impl Flow<'_> {
             return;
         }
         let to = self.pos + last;
-        if self.vanishes(origin, &held[origin.lead..last]) && !(self.over() && last == held.len() && self.cut_off(held, origin.first)) {
+        if self.vanishes(origin, &held[origin.lead..last])
+            && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
+        {
             self.lead(self.pos + origin.lead, false);
             self.pos = to;
             self.after_call(true);
@@ -290,11 +294,21 @@ impl Flow<'_> {
         self.s.fresh = early.origin.fresh;
         let bare = self.tables.alternatives[early.alternative].bare;
         if self.over() && !bare && self.wishes.incomplete == IncompleteCalls::Drop {
-            self.note(DiagnosticKind::CallDropped, early.start, &early.raw, "the output ended in the opening of a call");
+            self.note(
+                DiagnosticKind::CallDropped,
+                early.start,
+                &early.raw,
+                "the output ended in the opening of a call",
+            );
             return;
         }
         if !bare {
-            self.note(DiagnosticKind::NoCallFollows, early.start, &early.raw, "no call follows this opener; it is text");
+            self.note(
+                DiagnosticKind::NoCallFollows,
+                early.start,
+                &early.raw,
+                "no call follows this opener; it is text",
+            );
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.text_begins();
@@ -305,9 +319,7 @@ impl Flow<'_> {
             self.give(self.pos + first);
             return;
         }
-        if bare
-            && let Some(scan) = early.machine.into_scan()
-        {
+        if bare && let Some(scan) = early.machine.into_scan() {
             self.s.mode = Mode::Skip(scan);
         }
     }
@@ -389,10 +401,10 @@ impl Flow<'_> {
         let index = self.wishes.calls_before + self.s.calls_seen;
         match self.tables.words.native_ids.as_deref() {
             Some(length) if length.parse::<usize>().is_ok() => {
-                short_id(self.wishes.seed, index, length.parse().unwrap_or(9))
+                ids::short(self.wishes.seed, index, length.parse().unwrap_or(9))
             }
             Some(pattern) => pattern.replace("{name}", name).replace("{index}", &index.to_string()),
-            None => format!("chatcmpl-tool-{:016x}", mix(self.wishes.seed, index)),
+            None => ids::random(self.wishes.seed, index),
         }
     }
 
@@ -567,23 +579,4 @@ fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Scrambles a seed and a counter (the finaliser of SplitMix64).
-fn mix(seed: u64, index: usize) -> u64 {
-    let mut z = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-fn short_id(seed: u64, index: usize, length: usize) -> String {
-    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut out = String::with_capacity(length);
-    let mut bits = mix(seed, index);
-    for _ in 0..length {
-        out.push(char::from(LETTERS[(bits % 62) as usize]));
-        bits = mix(bits, index);
-    }
-    out
 }

@@ -83,11 +83,8 @@ pub(crate) struct ScanSet {
 
 impl ScanSet {
     pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
-        let firsts: Vec<u8> = patterns
-            .iter()
-            .flat_map(|p| [p.lead.bytes().next(), p.literal.first_byte()])
-            .flatten()
-            .collect();
+        let firsts: Vec<u8> =
+            patterns.iter().flat_map(|p| [p.lead.bytes().next(), p.literal.first_byte()]).flatten().collect();
         Self { first: FirstBytes::new(firsts.into_iter()), patterns }
     }
 
@@ -116,9 +113,8 @@ impl ScanSet {
                 match pattern.literal.at(&rest[taken..]) {
                     Match::No => {}
                     Match::Partial => {
-                        partial |= pattern.id.is_none_or(|id| {
-                            rest.len() == taken || by_id(at + taken, id) != Some(false)
-                        });
+                        partial |=
+                            pattern.id.is_none_or(|id| rest.len() == taken || by_id(at + taken, id) != Some(false));
                     }
                     Match::Full(n) => {
                         if pattern.id.is_none_or(|id| by_id(at + taken, id) != Some(false))
@@ -141,10 +137,15 @@ impl ScanSet {
         }
     }
 
+    /// How many bytes from the start of `rest` might have been a pattern.
+    pub(crate) fn reach(&self, rest: &[u8]) -> usize {
+        self.patterns.iter().map(|p| p.literal.reach(rest)).max().unwrap_or(0)
+    }
+
     /// Whether a longer pattern than the one found is still possible.
     fn may_grow(&self, rest: &[u8], found: Found) -> bool {
-        self.patterns.iter().any(|p| {
-            p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial
-        })
+        self.patterns
+            .iter()
+            .any(|p| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
     }
 }

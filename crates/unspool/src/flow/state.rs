@@ -67,10 +67,7 @@ pub(crate) enum Mode {
     /// A call's body.
     Body(Box<Call>),
     /// A call's closers.
-    Closers {
-        form: usize,
-        next: usize,
-    },
+    Closers { form: usize, next: usize },
     /// A JSON value that is no call, up to its end.
     Skip(JsonScan),
 }

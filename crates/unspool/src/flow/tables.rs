@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, StartState, Tools, Where};
+use crate::format::file::{
+    AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, StartState, Tools, Where,
+};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
@@ -156,7 +158,7 @@ impl Tables {
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
         };
-        if let Some(format) = source.tools {
+        if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
             b.tools(&format.tools)?;
         }
         b.finish()
@@ -225,7 +227,11 @@ impl Builder<'_> {
         self.guided(tools)?;
         for form in &self.forms {
             for closer in &form.closers {
-                let mut role = Role { marker: Marker::read(&[Part::Text(closer.text().to_owned())]), id: None, loose: tools.loose };
+                let mut role = Role {
+                    marker: Marker::read(&[Part::Text(closer.text().to_owned())]),
+                    id: None,
+                    loose: tools.loose,
+                };
                 role.marker.literal = closer.text().to_owned();
                 self.close_calls.push(role);
             }
@@ -253,6 +259,8 @@ impl Builder<'_> {
                 program.ops.push(Op::Expect(vec![Literal::exact("{"), Literal::exact("(")]));
             }
             Some(Slot::Kwargs) => program.ops.push(Op::KwargsFollow),
+            // Another template may open with the same marker.
+            Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
             _ => {}
         }
         program
@@ -325,7 +333,8 @@ impl Builder<'_> {
                 let at_start = tools.r#where == Where::Start;
                 self.alternatives.push(Alternative { bare: true, at_start: at_start && no_block, ..base.clone() });
                 for text in [("[", list), ("{", object)].into_iter().filter(|(_, on)| *on).map(|(t, _)| t) {
-                    let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
+                    let role =
+                        Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
                     self.open_inside.push((role.clone(), opening));
                     if no_block {
                         self.open_outside.push((role, opening));
@@ -345,7 +354,10 @@ impl Builder<'_> {
             let literal = between.trim();
             let opening = self.opening(vec![self.alternatives.len()]);
             self.alternatives.push(Alternative {
-                program: Program { ops: [vec![Op::Space], program.ops.clone()].concat(), structure: program.structure.clone() },
+                program: Program {
+                    ops: [vec![Op::Space], program.ops.clone()].concat(),
+                    structure: program.structure.clone(),
+                },
                 bare: false,
                 ..base.clone()
             });
@@ -465,15 +477,16 @@ impl Builder<'_> {
         let by_prompt = reasoning.is_some_and(|r| r.opener == Opener::Prompt);
         let words = self.words(&thoughts, one_block);
         let shown = if source.plain { &[][..] } else { &thoughts[..] };
-        let opens: Vec<Role> =
-            shown.iter().filter(|_| !by_prompt).map(|(o, _)| self.role(o.clone(), true)).collect();
+        let opens: Vec<Role> = shown.iter().filter(|_| !by_prompt).map(|(o, _)| self.role(o.clone(), true)).collect();
         let closes: Vec<Role> = shown.iter().map(|(_, c)| self.role(c.clone(), true)).collect();
         let (frame_opens, frame_closes) = self.frames()?;
         let drops = self.drops();
-        let ends: Vec<String> = if source.plain { Vec::new() } else { reasoning.map(|r| r.ends.to_vec()).unwrap_or_default() };
+        let ends: Vec<String> =
+            if source.plain { Vec::new() } else { reasoning.map(|r| r.ends.to_vec()).unwrap_or_default() };
 
         let act = |roles: &[Role], action: Action| roles.iter().map(|r| (r.clone(), action)).collect::<Vec<_>>();
-        let open = |roles: &[(Role, usize)]| roles.iter().map(|(r, i)| (r.clone(), Action::Open(*i))).collect::<Vec<_>>();
+        let open =
+            |roles: &[(Role, usize)]| roles.iter().map(|(r, i)| (r.clone(), Action::Open(*i))).collect::<Vec<_>>();
         let header: Vec<Role> = self.header();
         let outside = open(&self.open_outside);
         let inside = open(&self.open_inside);
@@ -499,15 +512,22 @@ impl Builder<'_> {
                 continue;
             }
             let roles: Vec<(Role, Action)> = match place {
-                Place::Header | Place::Wait | Place::Content => {
-                    [&thinking[..], &outside, &framed, &rest].concat()
-                }
+                Place::Header | Place::Wait | Place::Content => [&thinking[..], &outside, &framed, &rest].concat(),
                 Place::ReasonFresh => fresh.clone(),
                 Place::Reason => reason.clone(),
                 Place::After => [&outside[..], &framed, &rest].concat(),
                 Place::Gap => [&thinking[..], &outside, &after_gap, &framed, &rest].concat(),
                 Place::GapAfter => [&outside[..], &after_gap, &framed, &rest].concat(),
-                Place::Block => [&act(&self.close_blocks, Action::CloseBlock)[..], &inside, &outside, &thinking, &act(&self.close_calls, Action::CloseCall), &framed, &rest].concat(),
+                Place::Block => [
+                    &act(&self.close_blocks, Action::CloseBlock)[..],
+                    &inside,
+                    &outside,
+                    &thinking,
+                    &act(&self.close_calls, Action::CloseCall),
+                    &framed,
+                    &rest,
+                ]
+                .concat(),
                 Place::Broken => [&closers[..], &inside, &outside, &thinking, &framed, &rest].concat(),
                 Place::Raw => [&closers[..], &thinking, &rest].concat(),
             };
@@ -531,7 +551,10 @@ impl Builder<'_> {
     }
 
     fn channel_words(&self) -> Option<&Channels> {
-        self.source.reasoning.and_then(|f| f.channels.as_ref()).or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
+        self.source
+            .reasoning
+            .and_then(|f| f.channels.as_ref())
+            .or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
     }
 
     fn messages(&self) -> Option<Messages> {
@@ -542,7 +565,11 @@ impl Builder<'_> {
         Some(Messages {
             body: roles(std::slice::from_ref(&words.body), Action::Body),
             end: roles(&words.end, Action::EndMessage),
-            next: if words.restart { roles(std::slice::from_ref(&words.start), Action::NextMessage) } else { Vec::new() },
+            next: if words.restart {
+                roles(std::slice::from_ref(&words.start), Action::NextMessage)
+            } else {
+                Vec::new()
+            },
             unframed: words.unframed,
         })
     }
@@ -588,7 +615,8 @@ impl Builder<'_> {
         let mut roles: Vec<Role> =
             self.both().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
         for text in self.source.hidden {
-            let mut role = Role { marker: Marker { literal: text.clone(), ..Marker::default() }, id: None, loose: false };
+            let mut role =
+                Role { marker: Marker { literal: text.clone(), ..Marker::default() }, id: None, loose: false };
             role.id = self.source.special.get(text).copied();
             roles.push(role);
         }
@@ -600,7 +628,13 @@ impl Builder<'_> {
     }
 
     /// What ends a thought without its closer.
-    fn ended(&self, ends: &[String], outside: &[(Role, Action)], frames: &[Role], drops: &[Role]) -> Vec<(Role, Action)> {
+    fn ended(
+        &self,
+        ends: &[String],
+        outside: &[(Role, Action)],
+        frames: &[Role],
+        drops: &[Role],
+    ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
             let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal == *end).cloned().collect();
@@ -736,7 +770,9 @@ fn block_closers(close: &Marker, loose: bool) -> Vec<Literal> {
 }
 
 fn first_literal_text(text: &str) -> String {
-    Program::new(&[Part::Text(text.to_owned())], false).first_literal().map_or_else(String::new, |l| l.text().to_owned())
+    Program::new(&[Part::Text(text.to_owned())], false)
+        .first_literal()
+        .map_or_else(String::new, |l| l.text().to_owned())
 }
 
 /// Takes the first literal off a program; the pattern of the state stands for it.
@@ -745,6 +781,15 @@ fn take_first_literal(program: &mut Program) -> Option<Literal> {
     let Op::Literal(first) = program.ops[at].clone() else { return None };
     program.ops.drain(..=at);
     Some(first)
+}
+
+/// The brackets with which an envelope begins.
+fn containers(tools: &Tools) -> Vec<Literal> {
+    match tools.envelope.container {
+        Container::Object => vec![Literal::exact("{")],
+        Container::Array => vec![Literal::exact("[")],
+        Container::Either => vec![Literal::exact("["), Literal::exact("{")],
+    }
 }
 
 /// Whether a literal is a marker by itself, not punctuation that ordinary text uses.

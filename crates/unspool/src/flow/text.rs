@@ -146,6 +146,19 @@ impl<'a> Flow<'a> {
                     return Go::Again;
                 }
                 let first = self.w[at..].chars().next().map_or(0, char::len_utf8);
+                if self.s.place == Place::Wait {
+                    // The gate opens with the byte that shows it to be no marker; at the end none did.
+                    let reach = tables.set(Place::Wait).reach(&bytes[at..]);
+                    if at + reach < bytes.len() {
+                        self.tokens.open_gate(self.offset(at + reach.max(first - 1) + 1));
+                    } else {
+                        self.s.place = Place::Content;
+                        self.s.seen = 0;
+                        self.s.fresh = false;
+                        self.give(bytes.len());
+                        return Go::Again;
+                    }
+                }
                 self.begin_text(at + first);
                 Go::Again
             }

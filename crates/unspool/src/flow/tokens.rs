@@ -98,7 +98,8 @@ impl Tokens {
     pub(crate) fn open_gate(&mut self, offset: u64) {
         if self.gate == Gate::Closed {
             let token = self.queue.iter().position(|t| t.start < offset && offset <= t.end);
-            self.gate = Gate::Open(self.known.then(|| self.first + token.unwrap_or(self.queue.len().saturating_sub(1)) as u64));
+            self.gate =
+                Gate::Open(self.known.then(|| self.first + token.unwrap_or(self.queue.len().saturating_sub(1)) as u64));
         }
     }
 

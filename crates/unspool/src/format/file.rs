@@ -50,6 +50,8 @@ pub struct FormatFile {
     pub note: String,
     /// One half never works without the other: naming one brings both.
     pub bound: bool,
+    /// Key of the tokenizer config under which the checkpoint brings its own description of a reply.
+    pub checkpoint: Option<String>,
     /// How a thought is written.
     pub reasoning: Reasoning,
     /// Where a reply begins.

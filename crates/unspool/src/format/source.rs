@@ -205,7 +205,12 @@ impl Source {
             let inside = variant.map(|i| format!("variant.{i}.{key}"));
             let line_key = inside.filter(|k| self.lines.contains_key(k.as_str())).unwrap_or_else(|| key.clone());
             let message = e.into_inner().to_string();
-            FileError { path: self.path.clone(), line: line_of(&self.lines, &line_key), key, message: message.trim().to_owned() }
+            FileError {
+                path: self.path.clone(),
+                line: line_of(&self.lines, &line_key),
+                key,
+                message: message.trim().to_owned(),
+            }
         })
     }
 
@@ -267,8 +272,10 @@ impl Variant {
     fn holds(&self, facts: &Facts<'_>) -> bool {
         let when = &self.when;
         let named = self.names.as_ref().is_none_or(|names| names.iter().any(|n| n == facts.name));
-        let kwargs = when.kwarg.iter().all(|(k, v)| facts.kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
-        let config = when.config.iter().all(|(k, v)| facts.config.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
+        let kwargs =
+            when.kwarg.iter().all(|(k, v)| facts.kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
+        let config =
+            when.config.iter().all(|(k, v)| facts.config.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
         let vocab_known = when.vocab_has.is_empty() && when.vocab_lacks.is_empty() || facts.vocabulary.is_some();
         let in_vocab = |s: &String| facts.vocabulary.is_some_and(|v| v.contains_key(s));
         let vocab = when.vocab_has.iter().all(in_vocab) && !when.vocab_lacks.iter().any(in_vocab);

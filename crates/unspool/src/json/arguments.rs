@@ -53,8 +53,8 @@ pub(crate) enum Progress {
 pub(crate) struct Opened {
     /// As the model wrote it, from its opening quote on.
     raw: String,
-    /// What it says so far: white space, and letters of `null`.
-    text: String,
+    /// So far it says so many letters of `null`, and white space around them.
+    letters: u8,
     unescape: Unescape,
 }
 
@@ -93,6 +93,16 @@ impl Arguments {
         !matches!(self, Self::Start)
     }
 
+    /// Passes on a value that needs no more than that, which is what most steps are; `None` if this one may. What comes
+    /// behind `More` is for [`Self::step`] to say.
+    #[inline]
+    pub(crate) fn steady(&mut self, input: &str, limits: &Limits, write: &mut impl FnMut(&str)) -> Option<Scanned> {
+        match self {
+            Self::Verbatim(scan) => Some(scan.copy(input, limits.depth, write)),
+            _ => None,
+        }
+    }
+
     /// Reads on: how many bytes were taken, and where that came to.
     pub(crate) fn step(&mut self, input: &str, limits: &Limits, write: &mut impl FnMut(&str)) -> (usize, Progress) {
         let mut at = 0;
@@ -115,11 +125,11 @@ impl Arguments {
                 }
                 Self::Null(read) => null(read, rest, write),
                 Self::Opened(opened) => {
-                    let (len, decided) = opened.read(rest, limits.blank);
-                    match decided {
-                        None => (len, Progress::More),
-                        Some(Holds::Nothing) => (len, Progress::End(Ending::Nothing)),
-                        Some(holds) => {
+                    let (len, holds) = opened.read(rest, limits.blank);
+                    match holds {
+                        Holds::Unclear => (len, Progress::More),
+                        Holds::Nothing => (len, Progress::End(Ending::Nothing)),
+                        Holds::Text | Holds::Json(_) => {
                             at += len;
                             *self = opened.decide(holds, limits, write);
                             if let Self::Verbatim(scan) = self
@@ -147,7 +157,7 @@ impl Arguments {
             }
             Self::Verbatim(scan) => scan.may_end(),
             Self::Opened(opened) => {
-                write(&opened.raw);
+                JsonScan::default().copy(&opened.raw, JsonScan::DEEPEST, write);
                 false
             }
         }
@@ -182,51 +192,70 @@ fn null(read: &mut u8, input: &str, write: &mut impl FnMut(&str)) -> (usize, Pro
 /// What a string holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
+    Unclear,
     Nothing,
-    Json,
+    /// JSON, which begins with this bracket.
+    Json(char),
     Text,
 }
 
 impl Opened {
     /// Reads one character after the other until it is plain what the string holds.
-    fn read(&mut self, input: &str, limit: usize) -> (usize, Option<Holds>) {
+    fn read(&mut self, input: &str, limit: usize) -> (usize, Holds) {
         for (at, c) in input.char_indices() {
+            let end = at + c.len_utf8();
             if self.raw.is_empty() {
                 self.raw.push(c);
                 continue;
             }
-            let text = &mut self.text;
-            let end = at + c.len_utf8();
+            let mut holds = Holds::Unclear;
+            let letters = &mut self.letters;
             let Scanned { stop, .. } = self.unescape.read(&input[at..end], &mut |piece| match piece {
-                Piece::Text(t) => text.push_str(t),
-                Piece::Half(_) => text.push(char::REPLACEMENT_CHARACTER),
+                Piece::Text(text) => text.chars().for_each(|c| holds = holds.and(c, letters)),
+                Piece::Half(_) => holds = Holds::Text,
             });
             if stop == Stop::Bad {
-                return (at, Some(Holds::Text));
+                return (at, Holds::Text);
             }
             self.raw.push(c);
-            let word = self.text.trim_matches(|c: char| c.is_ascii() && is_blank(c as u8));
-            let holds = match word {
-                "" | "null" if stop == Stop::End => Holds::Nothing,
-                _ if stop == Stop::End || self.raw.len() > limit => Holds::Text,
-                w if w.starts_with(['{', '[']) => Holds::Json,
-                w if "null".starts_with(w) => continue,
-                _ => Holds::Text,
-            };
-            return (end, Some(holds));
+            if holds == Holds::Unclear {
+                holds = match stop {
+                    Stop::End if matches!(self.letters, 0 | 4) => Holds::Nothing,
+                    Stop::End => Holds::Text,
+                    _ if self.raw.len() > limit => Holds::Text,
+                    _ => continue,
+                };
+            }
+            return (end, holds);
         }
-        (input.len(), None)
+        (input.len(), Holds::Unclear)
     }
 
     fn decide(&mut self, holds: Holds, limits: &Limits, write: &mut impl FnMut(&str)) -> Arguments {
-        if holds == Holds::Json {
+        if let Holds::Json(bracket) = holds {
             let mut quoted = Quoted { unescape: std::mem::take(&mut self.unescape), ..Quoted::default() };
-            quoted.take(self.text.trim_ascii_start(), limits.depth, write);
+            quoted.take(bracket.encode_utf8(&mut [0; 4]), limits.depth, write);
             return Arguments::Quoted(Box::new(quoted));
         }
         let mut scan = JsonScan::default();
         scan.copy(&self.raw, limits.depth, write);
         Arguments::Verbatim(scan)
+    }
+}
+
+impl Holds {
+    /// What it holds with one more character. `letters`: how much of `null` it says so far.
+    fn and(self, c: char, letters: &mut u8) -> Self {
+        match c {
+            _ if self != Self::Unclear => self,
+            ' ' | '\n' | '\r' | '\t' if matches!(letters, 0 | 4) => self,
+            '{' | '[' if *letters == 0 => Self::Json(c),
+            _ if "null".as_bytes().get(usize::from(*letters)).is_some_and(|l| char::from(*l) == c) => {
+                *letters += 1;
+                self
+            }
+            _ => Self::Text,
+        }
     }
 }
 

@@ -155,11 +155,6 @@ impl JsonScan {
         self.state == State::Over
     }
 
-    /// Whether a byte of the value has come.
-    pub(crate) fn begun(&self) -> bool {
-        self.depth > 0 || self.state != State::Value
-    }
-
     /// Whether the value is whole if nothing follows: it is over, or it is a number.
     pub(crate) fn may_end(&self) -> bool {
         self.is_over() || self.depth == 0 && self.state.ends_number()

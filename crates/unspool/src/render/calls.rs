@@ -1,8 +1,10 @@
 //! Calls: blocks, heads, ids.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
-use crate::format::file::{Container, FormatFile, Group, Shape};
+use crate::format::file::{Channels, Container, FormatFile, Group, RouteAs, Shape};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::ends_name;
 use crate::json::write::string;
@@ -12,6 +14,7 @@ use crate::request::{Request, ToolChoice};
 
 use super::RenderError;
 use super::body::{Cx, Syntax};
+use super::markup::{first_literal, literal_text};
 use super::value;
 use super::words::{Words, after, before, template};
 use super::writer::{Fill, Writer, fill_parts};
@@ -64,6 +67,9 @@ impl<'a> Calls<'a> {
         for (i, call) in self.calls.iter().enumerate() {
             let place = format!("tool_calls[{i}]");
             check_name(&call.name, self.file.tools.loose).map_err(|e| e.inside(&format!("{place}.name")))?;
+            if self.words.channels().is_some_and(|c| is_addressee(&call.name, c)) {
+                return Err(RenderError::at(&format!("{place}.name"), "is who the format sends other messages to"));
+            }
             if !call.complete {
                 return Err(RenderError::at(&place, "is not complete, and no syntax says that"));
             }
@@ -93,15 +99,38 @@ impl<'a> Calls<'a> {
                 if i > 0 {
                     writer.out.push_str(self.between());
                 }
-                writer.piece(&self.template.parts, &mut Head { calls: self, run: *run })?;
+                let parts = self.message(self.template, *run);
+                writer.piece(&parts, &mut Head { calls: self, run: *run })?;
             }
             return Ok(());
         };
         let size = if self.file.tools.group == Group::Each { 1 } else { runs.len() };
         for runs in runs.chunks(size) {
-            writer.piece(&block.parts, &mut Block { calls: self, runs })?;
+            let Some(first) = runs.first() else { continue };
+            writer.piece(&self.message(block, *first), &mut Block { calls: self, runs })?;
         }
         Ok(())
+    }
+
+    /// A template with the message around it, where replies are messages and the template shows none: that of an answer,
+    /// but to the function.
+    fn message(&self, template: &'a Template, run: Run<'_>) -> Cow<'a, [Part]> {
+        let parts = Cow::Borrowed(&template.parts[..]);
+        let Some(channels) = self.words.channels() else { return parts };
+        let (Some(frame), Some(call)) = (self.words.frames.first(), run.calls.first()) else { return parts };
+        if first_literal(template).is_some_and(|l| l.starts_with(&channels.start)) {
+            return parts;
+        }
+        let answer = literal_text(before(frame, |s| s == Slot::Content));
+        let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
+        let to = |name: &str| format!("to={name}");
+        let Some(user) = users.map(|user| to(user)).find(|user| user != "to=" && answer.contains(user)) else {
+            return parts;
+        };
+        let mut message = vec![Part::Text(answer.replacen(&user, &to(&call.name), 1))];
+        message.extend(parts.iter().cloned());
+        message.extend(channels.end.first().cloned().map(Part::Text));
+        Cow::Owned(message)
     }
 
     fn between(&self) -> &str {
@@ -253,6 +282,12 @@ fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
         return refuse("has a character that belongs to the tags of the format");
     }
     Ok(())
+}
+
+/// Whether messages to this name are no calls.
+fn is_addressee(name: &str, channels: &Channels) -> bool {
+    let routed = channels.route.iter().flat_map(|r| r.to.iter().flatten()).any(|to| to == name);
+    routed || channels.calls.is_none() && channels.builtin.iter().any(|b| b == name)
 }
 
 /// Whether a call's id is what the template of native ids makes of its name and some index.

@@ -143,22 +143,62 @@ impl Opening {
     }
 }
 
-/// Whether JSON in `text` may be a call where calls have no marker: an object (or list of objects) with one of `keys`.
-/// `open_end`: more follows, so that JSON which `text` leaves open may swallow it.
-pub(super) fn json_may_call(text: &str, keys: &[String], open_end: bool) -> bool {
-    let opens = |at: usize| {
-        let rest = text[at + 1..].trim_start();
-        match rest.bytes().next() {
-            None => open_end,
-            Some(next) => matches!((text.as_bytes()[at], next), (b'{', b'"') | (b'[', b'{')),
+/// Whether JSON in `text` may be a call where calls have no marker: it has one of `keys`. `more`: calls follow, so that
+/// JSON which `text` leaves open would swallow them.
+pub(super) fn json_may_call(text: &str, keys: &[String], more: bool) -> bool {
+    let mut at = 0;
+    while let Some(start) = next_json(text, at, more) {
+        let end = end_of_json(&text[start..]).map(|end| start + end);
+        let json = &text[start..end.unwrap_or(text.len())];
+        if json.contains("\\u") || keys.iter().any(|key| json.contains(&format!("\"{key}\""))) {
+            return true;
         }
-    };
-    let Some(start) = text.bytes().enumerate().find_map(|(i, b)| (matches!(b, b'{' | b'[') && opens(i)).then_some(i))
-    else {
-        return false;
-    };
-    let json = &text[start..];
-    open_end || json.contains("\\u") || keys.iter().any(|key| json.contains(&format!("\"{key}\"")))
+        match end {
+            Some(end) => at = end,
+            None => return more,
+        }
+    }
+    false
+}
+
+/// The next place at or after `from` where a JSON object or list begins.
+fn next_json(text: &str, from: usize, more: bool) -> Option<usize> {
+    let brackets = text[from..].bytes().enumerate().filter(|(_, b)| matches!(b, b'{' | b'['));
+    brackets.map(|(i, _)| from + i).find(|at| begins_json(&text[*at..], more))
+}
+
+/// Whether a JSON object or list begins with `text`.
+fn begins_json(text: &str, more: bool) -> bool {
+    let Some(inside) = text.strip_prefix(['{', '[']) else { return false };
+    match inside.trim_start().bytes().next() {
+        None => more,
+        Some(b'"') => true,
+        Some(b'}') => text.starts_with('{'),
+        Some(next) => {
+            text.starts_with('[') && matches!(next, b'{' | b'[' | b']' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+        }
+    }
+}
+
+/// Where the brackets close with which `text` begins; those inside strings do not count.
+fn end_of_json(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => depth += 1,
+            b'}' | b']' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(i + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -199,7 +239,10 @@ mod tests {
         let keys = ["name".to_owned()];
         assert!(json_may_call("Take {\"name\": 1}", &keys, false));
         assert!(!json_may_call("Take {\"depth\": 1} or {x}", &keys, false));
-        assert!(json_may_call("Take {\"depth\": 1}", &keys, true));
+        assert!(!json_may_call("[1] Take {\"depth\": 1} as \"name\".", &keys, true));
+        assert!(json_may_call("Take {\"depth\": 1", &keys, true));
+        assert!(json_may_call("Take [\"depth\"", &keys, true));
+        assert!(json_may_call("Take [ ", &keys, true));
         assert!(!json_may_call("fn main() { run(); }", &keys, true));
     }
 }

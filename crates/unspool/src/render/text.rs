@@ -113,6 +113,9 @@ pub(super) fn check_answer(
         return Ok(());
     }
     let refuse = |why: &str| Err(RenderError::at(ANSWER, why));
+    if words.channels().is_some() && words.frames.is_empty() {
+        return refuse("has no place: the format shows no message to the user (`content.frame`)");
+    }
     check_text(ANSWER, text, follows, &words.in_content())?;
     check_filters(ANSWER, text, words)?;
     check_frame(text, words)?;

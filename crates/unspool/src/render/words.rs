@@ -1,6 +1,6 @@
 //! The words of a pair, as writing needs them: templates read, markup collected.
 
-use crate::format::file::{Content, FormatFile, Into, Off, StartState, Where};
+use crate::format::file::{Channels, Content, FormatFile, Into, Off, StartState, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::pair::{kwargs, thinks};
 use crate::request::Request;
@@ -61,6 +61,11 @@ impl<'a> Words<'a> {
     /// What the files say of content.
     pub(super) fn contents(&self) -> impl Iterator<Item = &'a Content> {
         self.files().map(|f| &f.content)
+    }
+
+    /// How messages are read, if the format is one of messages.
+    pub(super) fn channels(&self) -> Option<&'a Channels> {
+        self.files().find_map(|f| f.channels.as_ref())
     }
 
     /// Whether blanks may stand inside tags.
@@ -130,7 +135,7 @@ impl<'a> Words<'a> {
             literals.add(content.drop.iter());
             literals.add(content.header.iter());
         }
-        for channels in self.files().filter_map(|f| f.channels.as_ref()) {
+        if let Some(channels) = self.channels() {
             literals.add([&channels.start, &channels.body]);
             literals.add(channels.channel.iter().chain(&channels.r#type).chain(channels.end.iter()));
         }

@@ -35,7 +35,7 @@ impl<'a> Writer<'a> {
     pub(super) fn new(words: &Words<'a>) -> Self {
         Self {
             out: String::new(),
-            channels: words.files().find_map(|f| f.channels.as_ref()),
+            channels: words.channels(),
             header: words.contents().find_map(|c| c.header.as_deref()),
         }
     }

@@ -25,9 +25,11 @@ pub(super) fn from_python(pattern: &str) -> String {
     out
 }
 
+/// What a reference may match.
+const ANYTHING: &str = "(?s:.*?)";
+
 /// A pattern without look-around, word borders and back-references, which matches wherever `pattern` does.
 pub(super) fn wider(pattern: &str) -> String {
-    const ANYTHING: &str = "(?s:.*?)";
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
@@ -45,37 +47,37 @@ pub(super) fn wider(pattern: &str) -> String {
             out.push_str(&rest[..len]);
             len
         } else if c == '\\' {
-            escape(rest, &mut out)
+            copy_escape(rest, &mut out)
         } else {
             out.push(c);
             c.len_utf8()
         };
         rest = &rest[taken.min(rest.len())..];
     }
-    return out;
+    out
+}
 
-    /// Copies an escape, if it takes text; gives its length.
-    fn escape(rest: &str, out: &mut String) -> usize {
-        let Some(c) = rest[1..].chars().next() else {
-            out.push('\\');
-            return 1;
-        };
-        let len = 1 + c.len_utf8();
-        match c {
-            'b' | 'B' | 'A' | 'z' | 'Z' | 'G' => out.push_str("(?:)"),
-            '1'..='9' => {
-                out.push_str(ANYTHING);
-                return len + rest[len..].bytes().take_while(u8::is_ascii_digit).count();
-            }
-            'k' | 'g' if rest[len..].starts_with(['<', '\'', '{']) => {
-                out.push_str(ANYTHING);
-                let end = rest[len + 1..].find(['>', '\'', '}']).map_or(rest.len(), |i| len + 1 + i + 1);
-                return end;
-            }
-            _ => out.push_str(&rest[..len]),
+/// Copies an escape, if it takes text; gives its length.
+fn copy_escape(rest: &str, out: &mut String) -> usize {
+    let Some(c) = rest[1..].chars().next() else {
+        out.push('\\');
+        return 1;
+    };
+    let len = 1 + c.len_utf8();
+    match c {
+        'b' | 'B' | 'A' | 'z' | 'Z' | 'G' => out.push_str("(?:)"),
+        '1'..='9' => {
+            out.push_str(ANYTHING);
+            return len + rest[len..].bytes().take_while(u8::is_ascii_digit).count();
         }
-        len
+        'k' | 'g' if rest[len..].starts_with(['<', '\'', '{']) => {
+            out.push_str(ANYTHING);
+            let end = rest[len + 1..].find(['>', '\'', '}']).map_or(rest.len(), |i| len + 1 + i + 1);
+            return end;
+        }
+        _ => out.push_str(&rest[..len]),
     }
+    len
 }
 
 /// Length of the group that begins at the start of `rest`; `opened` bytes of it are its opener.

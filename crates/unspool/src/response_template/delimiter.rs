@@ -76,6 +76,25 @@ enum At {
     Pending,
     /// A match that ends here.
     Match(usize),
+    /// What may be a match goes on for longer than one may be, up to here: it is text.
+    TooLong(usize),
+}
+
+/// The states of a failed attempt, by place. An attempt that comes to the same state at the same place fails as well, so
+/// a run of white space before a marker that may begin with white space is read once, not once for each of its bytes.
+#[derive(Default)]
+struct Trail {
+    from: usize,
+    states: Vec<StateID>,
+}
+
+impl Trail {
+    /// Attempts that fail sooner leave no trail.
+    const SHORTEST: usize = 8;
+
+    fn meets(&self, at: usize, state: StateID) -> bool {
+        at.checked_sub(self.from).and_then(|i| self.states.get(i)) == Some(&state)
+    }
 }
 
 impl Delimiter {
@@ -93,6 +112,7 @@ impl Delimiter {
             Self::Pattern(pattern) => pattern.first.as_ref(),
         };
         let mut at = from;
+        let mut trail = Trail::default();
         loop {
             match first {
                 Some(first) => match first.find(bytes, at) {
@@ -107,11 +127,12 @@ impl Delimiter {
             }
             let found = match self {
                 Self::Literals { texts, .. } => literal_at(texts, view, at),
-                Self::Pattern(pattern) => pattern.at(view, at),
+                Self::Pattern(pattern) => pattern.at(view, at, &mut trail),
             };
             match found {
                 At::Match(end) => return Hit::Match(at..end),
                 At::Pending => return Hit::Pending(at),
+                At::TooLong(end) => at = next_border(view.text, end),
                 At::No if at >= bytes.len() => return Hit::None,
                 At::No => at += 1,
             }
@@ -207,38 +228,53 @@ impl Pattern {
     }
 
     /// What stands at `at`.
-    fn at(&self, view: View<'_>, at: usize) -> At {
+    fn at(&self, view: View<'_>, at: usize, trail: &mut Trail) -> At {
         let bytes = view.text.as_bytes();
         let before = at.checked_sub(1).map_or(view.before.as_bytes().last(), |i| bytes.get(i)).copied();
         let Some(mut state) = start_state(&self.dfa, before) else { return At::No };
-        let limit = at + view.limits.head.min(bytes.len() - at);
+        let longest = view.limits.blank + view.limits.name;
+        let limit = at + longest.min(bytes.len() - at);
+        let mut states = Vec::new();
         let mut end = None;
-        let mut stopped = None;
         for (i, &byte) in bytes[at..limit].iter().enumerate() {
             state = self.dfa.next_state(state, byte);
             if self.dfa.is_special_state(state) {
                 if self.dfa.is_match_state(state) {
                     end = Some(at + i);
                 } else if self.dfa.is_dead_state(state) || self.dfa.is_quit_state(state) {
-                    stopped = Some(at + i);
-                    break;
+                    if end.is_none() && !states.is_empty() {
+                        *trail = Trail { from: at + Trail::SHORTEST, states };
+                    }
+                    return self.decide(view, at, end, at + i);
                 }
             }
-        }
-        if stopped.is_none() && limit == bytes.len() {
-            let ends_here = self.dfa.is_match_state(self.dfa.next_eoi_state(state));
-            if view.eof {
-                end = if ends_here { Some(limit) } else { end };
-            } else if !(self.exact && ends_here && self.cannot_go_on(state)) {
-                return At::Pending;
-            } else {
-                end = Some(limit);
+            if end.is_none() && i >= Trail::SHORTEST {
+                if trail.meets(at + i, state) {
+                    return At::No;
+                }
+                states.push(state);
             }
         }
-        if self.exact {
-            return end.map_or(At::No, At::Match);
+        if limit < bytes.len() {
+            return if end.is_none() { At::TooLong(limit) } else { self.decide(view, at, end, limit) };
         }
-        self.confirm(view, at, stopped.unwrap_or(limit))
+        let ends_here = self.dfa.is_match_state(self.dfa.next_eoi_state(state));
+        if ends_here && (view.eof || self.exact && self.cannot_go_on(state)) {
+            return self.decide(view, at, Some(limit), limit);
+        }
+        if view.eof || self.exact && end.is_some() && self.is_over(state) {
+            return self.decide(view, at, end, limit);
+        }
+        At::Pending
+    }
+
+    /// The automaton has read up to `stopped` and found a match that ends at `end`.
+    fn decide(&self, view: View<'_>, at: usize, end: Option<usize>, stopped: usize) -> At {
+        match end {
+            None => At::No,
+            Some(end) if self.exact => At::Match(end),
+            Some(_) => self.confirm(view, at, stopped),
+        }
     }
 
     /// The wider pattern stops at `stopped`: the pattern itself decides once all it may look at is there.
@@ -256,12 +292,13 @@ impl Pattern {
 
     /// Whether the match that ends before the next byte is the same whatever that byte is.
     fn cannot_go_on(&self, state: StateID) -> bool {
-        let is_last = |byte: u8| {
-            let next = self.dfa.next_state(state, byte);
-            self.dfa.is_match_state(next)
-                && (0..=u8::MAX).all(|byte| self.dfa.is_dead_state(self.dfa.next_state(next, byte)))
-        };
-        (0..=u8::MAX).all(is_last)
+        let is_last = |next: StateID| self.dfa.is_match_state(next) && self.is_over(next);
+        (0..=u8::MAX).all(|byte| is_last(self.dfa.next_state(state, byte)))
+    }
+
+    /// Whether no byte leads on from here.
+    fn is_over(&self, state: StateID) -> bool {
+        (0..=u8::MAX).all(|byte| self.dfa.is_dead_state(self.dfa.next_state(state, byte)))
     }
 }
 

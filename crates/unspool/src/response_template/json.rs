@@ -178,8 +178,9 @@ impl Reader<'_> {
         let complete = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         let may_go_on = |word: &str| word.starts_with(text);
         let is_begun = ["true", "false", "null"].into_iter().any(may_go_on)
-            || text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
-        if len == 0 || !complete && !(is_begun && start + len == self.text.len()) {
+            || text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        let is_cut = is_begun && len > 0 && start + len == self.text.len();
+        if !complete && !is_cut {
             return None;
         }
         self.at += len;

@@ -36,6 +36,8 @@ pub(crate) trait MachineOut {
     fn content(&mut self, text: &str, at: Range<usize>);
     /// A call, whole.
     fn call(&mut self, call: Call<'_>);
+    /// Reasoning is over: the byte before `at` says so. It may be said again.
+    fn answering(&mut self, at: usize);
     /// Something odd.
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
 }
@@ -112,7 +114,12 @@ struct Input<'a, 'c> {
     /// Bytes of it that belong to the prompt.
     prompt: usize,
     cx: &'a mut MachineCx<'c>,
+    /// What the last search for each delimiter outside all regions found.
+    found: Found,
 }
+
+/// By field, for openers; then the closer of the field that takes what stands outside all regions.
+type Found = [Option<Hit>; 4];
 
 impl Input<'_, '_> {
     /// An offset in the step's own text.
@@ -152,19 +159,19 @@ impl Machine {
         let turn = spec.turn(text);
         let tools = ToolSet::default();
         let mut cx = MachineCx { out: &mut Silence, tools: &tools, limits, eof: Eof::No };
-        let taken = self.run(&mut Input { text: turn, prompt: turn.len(), cx: &mut cx });
+        let taken = self.run(&mut Input { text: turn, prompt: turn.len(), cx: &mut cx, found: Found::default() });
         turn.get(taken..).unwrap_or_default().clone_into(&mut self.state.prompt);
     }
 
     /// Reads on; gives the number of bytes that are taken for good.
     pub(crate) fn step(&mut self, input: &str, cx: &mut MachineCx<'_>) -> usize {
         if self.state.prompt.is_empty() {
-            return self.run(&mut Input { text: input, prompt: 0, cx });
+            return self.run(&mut Input { text: input, prompt: 0, cx, found: Found::default() });
         }
         let mut text = std::mem::take(&mut self.state.prompt);
         let prompt = text.len();
         text.push_str(input);
-        let taken = self.run(&mut Input { text: &text, prompt, cx });
+        let taken = self.run(&mut Input { text: &text, prompt, cx, found: Found::default() });
         if taken < prompt {
             text.truncate(prompt);
             self.state.prompt = text.split_off(taken);
@@ -213,7 +220,9 @@ impl Machine {
             Some(field) if field.kind == Kind::Thinking && !self.state.implicit_over => Kind::Thinking,
             _ => Kind::Content,
         };
-        let (found, which) = first(&spec, self.view(input), at);
+        let mut known = std::mem::take(&mut input.found);
+        let (found, which) = first(&spec, self.view(input), at, &mut known);
+        input.found = known;
         match found {
             Hit::None => {
                 self.say(input, kind, at..input.text.len());
@@ -230,7 +239,7 @@ impl Machine {
                     _ => {
                         self.state.implicit_over = true;
                         if kind == Kind::Thinking {
-                            self.state.phase = Phase::Answering;
+                            self.answering(input, range.end);
                         }
                         Move::Go(range.end)
                     }
@@ -243,10 +252,10 @@ impl Machine {
     fn enter(&mut self, input: &mut Input<'_, '_>, index: usize, opener: &Range<usize>) -> Move {
         let spec = self.spec.clone();
         let Some(field) = spec.fields.get(index) else { return Move::Go(opener.end) };
-        self.state.phase = match field.kind {
-            Kind::Thinking if self.halves.reasoning => Phase::Thinking,
-            _ => Phase::Answering,
-        };
+        match field.kind {
+            Kind::Thinking if self.halves.reasoning => self.state.phase = Phase::Thinking,
+            _ => self.answering(input, opener.end),
+        }
         if field.kind != Kind::ToolCalls {
             self.state.region = Region::Open(index);
             return Move::Go(opener.end);
@@ -282,7 +291,7 @@ impl Machine {
                     self.say(input, Kind::Content, range.clone());
                 }
                 self.state.region = Region::Outside;
-                self.state.phase = Phase::Answering;
+                self.answering(input, range.end);
                 Move::Go(range.end)
             }
         }
@@ -364,12 +373,19 @@ impl Machine {
         Move::Go(end)
     }
 
+    /// Reasoning is over with the byte before `at`.
+    fn answering(&mut self, input: &mut Input<'_, '_>, at: usize) {
+        self.state.phase = Phase::Answering;
+        input.cx.out.answering(input.own(at));
+    }
+
     /// Gives text of a field.
     fn say(&mut self, input: &mut Input<'_, '_>, kind: Kind, range: Range<usize>) {
         if kind != Kind::Thinking && self.state.phase == Phase::Waiting {
             let text = input.text.get(range.clone()).unwrap_or_default();
-            if !text.trim().is_empty() {
-                self.state.phase = Phase::Answering;
+            let blank = text.len() - text.trim_start().len();
+            if let Some(first) = text[blank..].chars().next() {
+                self.answering(input, range.start + blank + first.len_utf8());
             }
         }
         let from = range.start.max(input.prompt);
@@ -392,13 +408,23 @@ enum Side {
 
 /// The first delimiter outside all regions: the earliest, then the longest, then openers before the closer. It counts only
 /// if no other one may still begin before it, or with it.
-fn first(spec: &TemplateSpec, view: View<'_>, at: usize) -> (Hit, Option<(usize, Side)>) {
+fn first(spec: &TemplateSpec, view: View<'_>, at: usize, known: &mut Found) -> (Hit, Option<(usize, Side)>) {
     let mut best: Option<(Range<usize>, usize, Side)> = None;
     let mut pending: Option<usize> = None;
     let openers = spec.fields.iter().enumerate().filter_map(|(i, f)| Some((i, Side::Open, f.open.as_ref()?)));
     let closer = spec.implicit.and_then(|i| Some((i, Side::Close, spec.fields.get(i)?.close.as_ref()?)));
     for (field, side, delimiter) in openers.chain(closer) {
-        match delimiter.find(view, at) {
+        let Some(hit) = known.get_mut(if side == Side::Open { field } else { 3 }) else { continue };
+        let is_ahead = match hit {
+            Some(Hit::Match(range)) => range.start >= at,
+            Some(Hit::Pending(start)) => *start >= at,
+            Some(Hit::None) => true,
+            None => false,
+        };
+        if !is_ahead {
+            *hit = Some(delimiter.find(view, at));
+        }
+        match hit.clone().unwrap_or(Hit::None) {
             Hit::None => {}
             Hit::Pending(start) => pending = Some(pending.map_or(start, |p| p.min(start))),
             Hit::Match(range) => {
@@ -427,5 +453,6 @@ impl MachineOut for Silence {
     fn reasoning(&mut self, _: &str, _: Range<usize>) {}
     fn content(&mut self, _: &str, _: Range<usize>) {}
     fn call(&mut self, _: Call<'_>) {}
+    fn answering(&mut self, _: usize) {}
     fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
 }

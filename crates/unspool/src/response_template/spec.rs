@@ -191,24 +191,31 @@ impl Field {
         if each && transform.is_none() {
             return Err(table.wrong("transform_each", "needs `transform`", "say what each element becomes"));
         }
-        if kind == Kind::ToolCalls && open.is_none() {
+        let field = Self { kind, open, close, content, transform, each };
+        field.check(table, &groups)?;
+        Ok(field)
+    }
+
+    /// What serving asks of a field.
+    fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), String> {
+        if self.kind == Kind::ToolCalls && self.open.is_none() {
             return Err(table.wrong("open", "is missing", "say with `open` or `open_pattern` where calls begin"));
         }
-        if kind != Kind::ToolCalls {
-            let is_text = matches!(content, ContentParser::One(PairParser::Text { .. }));
-            if !is_text || transform.is_some() || table.get("join").is_some() {
+        if self.kind != Kind::ToolCalls {
+            let is_text = matches!(self.content, ContentParser::One(PairParser::Text { .. }));
+            if !is_text || self.transform.is_some() || table.get("join").is_some() {
                 return Err(table.error(
                     "thinking and content are plain text",
                     "leave out `transform` and `join`, and let `content` be \"text\"",
                 ));
             }
         }
-        if transform.is_none() && !groups.is_empty() {
+        if self.transform.is_none() && !groups.is_empty() {
             return Err(
                 table.error("its patterns have named groups, but there is no `transform`", "use them in a `transform`")
             );
         }
-        Ok(Self { kind, open, close, content, transform, each })
+        Ok(())
     }
 }
 

@@ -39,6 +39,7 @@ impl MachineOut for Reply {
         assert_eq!(text.len(), at.len());
         self.content.push_str(text);
     }
+    fn answering(&mut self, _: usize) {}
     fn call(&mut self, call: Call<'_>) {
         self.calls.push((call.name.into(), call.id.map(Into::into), call.arguments.into(), call.complete));
     }
@@ -57,6 +58,7 @@ struct Setting {
 }
 
 impl Setting {
+    #[allow(clippy::needless_pass_by_value)]
     fn new(fields: Value) -> Self {
         let template = json!({"version": 1, "start_anchor": "<|bot|>", "fields": fields});
         Self {
@@ -160,6 +162,9 @@ fn a_finished_pattern_is_taken_at_once() {
     let mut phases = Vec::new();
     setting.run(&["<t1>", "x", "</t1>"], |phase| phases.push(phase));
     assert_eq!(phases, [Phase::Waiting, Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
+    phases.clear();
+    setting.run(&["<t", "1>x", "</t1", "><"], |phase| phases.push(phase));
+    assert_eq!(phases[2..], [Phase::Thinking, Phase::Thinking, Phase::Answering, Phase::Answering]);
 }
 
 #[test]
@@ -266,7 +271,6 @@ fn the_field_without_opener_may_be_the_thought() {
 
 #[test]
 fn templates_are_checked() {
-    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (template, expected) in [
         (json!([]), "response_template: must be an object"),
         (json!({"start_anchor": "x", "fields": {}}), "response_template.version"),
@@ -285,6 +289,11 @@ fn templates_are_checked() {
         let error = TemplateSpec::parse(&template).unwrap_err();
         assert!(error.contains(expected) && error.contains("\nhint: "), "{template}: {error}");
     }
+}
+
+#[test]
+fn fields_are_checked() {
+    let thinking = json!({"open": "<a>", "close": "</a>"});
     for (fields, expected) in [
         (json!({"plan": thinking}), "fields: unknown key `plan`"),
         (json!({"thinking": {"opens": "<a>"}}), "fields.thinking: unknown key `opens`"),
@@ -333,4 +342,57 @@ fn templates_are_checked() {
         TemplateSpec::parse(&json!({"version": 1, "start_anchor": "x", "fields": {"thinking": thinking}})).unwrap();
     assert!(spec.serves(Halves { reasoning: true, tools: false }).is_ok());
     assert!(spec.serves(Halves { reasoning: true, tools: true }).unwrap_err().contains("--tool-call-parser"));
+}
+
+const FRAGMENTS: &[&str] = &[
+    "<t",
+    "<think>",
+    "</think>",
+    "<think mode=",
+    ">",
+    "a",
+    "é",
+    "\n",
+    " ",
+    "<use fn=f>",
+    "</use>",
+    "</use>\n",
+    "</7>",
+    "\n<use fn=",
+    "k: v\n",
+    "<do>",
+    "</do>",
+    "<do>\n",
+    "{\"name\": \"f\", \"arguments\": ",
+    "{}",
+    "}",
+    "\"",
+    "<|stop|>",
+    "<|st",
+];
+
+static SETTINGS: std::sync::LazyLock<[Setting; 2]> = std::sync::LazyLock::new(|| {
+    [
+        Setting::new(json!({
+            "thinking": {"open_pattern": r"<think(?: mode=\w+)?>", "close_pattern": r"\s*</think>\s*"},
+            "tool_calls": {
+                "open_pattern": r"(?<=\n)<use fn=(?P<fn>[\w.]+)>", "close_pattern": r"</(use|\d)>(?=\n|$)",
+                "content": "kv-lines", "transform": function("{fn}", "{content}"),
+            },
+        })),
+        Setting::new(json!({
+            "thinking": {"open": ["<think>", "<think>\n"], "close_pattern": r"\b</think>|</think>\n"},
+            "content": {"close": "<|stop|>"},
+            "tool_calls": {"open": ["<do>", "<do>\n"], "close": "</do>", "content": "json"},
+        })),
+    ]
+});
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    #[test]
+    fn any_text_in_any_cut(parts in proptest::collection::vec(0..FRAGMENTS.len(), 0..16), which in 0..2_usize) {
+        let text: String = parts.iter().map(|i| FRAGMENTS[*i]).collect();
+        SETTINGS[which].read(&text);
+    }
 }

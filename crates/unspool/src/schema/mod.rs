@@ -16,6 +16,8 @@ pub(crate) use kinds::Kinds;
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
     functions: HashMap<String, FunctionSchema>,
+    /// A tool asks that its schema be kept to the letter.
+    strict: bool,
 }
 
 /// What the parameters of one function may be.
@@ -52,19 +54,27 @@ impl ToolSet {
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
         let mut functions = HashMap::new();
+        let mut strict = false;
         for tool in tools.as_array().into_iter().flatten() {
             let function = tool.get("function").filter(|f| f.is_object()).unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
+            strict |= function.get("strict").and_then(Value::as_bool).unwrap_or(false);
             let parameters = function.get("parameters").or_else(|| function.get("input_schema"));
             functions.entry(name.to_owned()).or_insert_with(|| FunctionSchema::new(parameters.unwrap_or(&Value::Null)));
         }
-        Self { functions }
+        Self { functions, strict }
     }
 
     /// The schema of a function.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FunctionSchema> {
         self.functions.get(name)
+    }
+
+    /// Whether a tool has `strict: true`.
+    #[must_use]
+    pub fn any_strict(&self) -> bool {
+        self.strict
     }
 
     /// Whether the request has no tools.

@@ -51,16 +51,30 @@ pub(crate) struct Feed {
     pub(crate) token_steps: bool,
     /// Whether tokens count as the case counts them.
     pub(crate) counts: bool,
+    /// Whether the bytes of each token are known.
+    pub(crate) vocabulary: bool,
 }
 
 impl Feed {
     fn text(label: &str, pieces: Vec<Piece>) -> Self {
         let prompt = PromptForm::Text;
-        Self { label: label.to_owned(), pieces, prompt, saved: false, token_steps: false, counts: true }
+        Self {
+            label: label.to_owned(),
+            pieces,
+            prompt,
+            saved: false,
+            token_steps: false,
+            counts: true,
+            vocabulary: false,
+        }
     }
 
     fn tokens(label: &str, pieces: Vec<Piece>) -> Self {
         Self { prompt: PromptForm::Tokens, ..Self::text(label, pieces) }
+    }
+
+    fn ids(label: &str, pieces: Vec<Piece>) -> Self {
+        Self { vocabulary: true, ..Self::tokens(label, pieces) }
     }
 }
 
@@ -104,7 +118,7 @@ impl Door {
             Self::IdsOnly => ids_only(case, &ids),
             Self::SingleBytes => {
                 let pieces = case.byte_ids().iter().map(|id| Piece::ids(&[*id])).collect();
-                vec![Feed { counts: false, ..Feed::tokens("single bytes", pieces) }]
+                vec![Feed { counts: false, ..Feed::ids("single bytes", pieces) }]
             }
             Self::SavedTokens => saved(Feed::tokens("saved, per token", token_pieces(&case.tokens)), case),
         }
@@ -145,7 +159,9 @@ fn random_token_feeds(case: &Case) -> Vec<Feed> {
     (0..RANDOM_CUTS)
         .map(|number| {
             let groups = random_groups(&pieces, &mut Random::new(&case.id, number));
-            Feed::tokens(&format!("random tokens {number}"), groups)
+            // Where one token of a group ends and the next begins, only the vocabulary tells.
+            let known = number % 2 == 0;
+            Feed { vocabulary: known, counts: known, ..Feed::tokens(&format!("random tokens {number}"), groups) }
         })
         .collect()
 }
@@ -154,9 +170,9 @@ fn ids_only(case: &Case, ids: &[u32]) -> Vec<Feed> {
     let single: Vec<Piece> = ids.iter().map(|id| Piece::ids(&[*id])).collect();
     let groups = random_groups(&single, &mut Random::new(&case.id, 0));
     vec![
-        Feed { token_steps: true, ..Feed::tokens("ids, one by one", single) },
-        Feed::tokens("ids, in groups", groups),
-        Feed::tokens("ids, at once", vec![Piece::ids(ids)]),
+        Feed { token_steps: true, ..Feed::ids("ids, one by one", single) },
+        Feed::ids("ids, in groups", groups),
+        Feed::ids("ids, at once", vec![Piece::ids(ids)]),
     ]
 }
 

@@ -52,8 +52,7 @@ fn attempt(case: &Case, feed: &Feed) -> Answer {
         PromptForm::Text => text.as_deref().or(case.prompt_tail()).map_or(Prompt::Unknown, Prompt::Text),
         PromptForm::Tail => case.prompt_tail().map_or(Prompt::Unknown, Prompt::Text),
     };
-    let ids_alone = feed.pieces.iter().any(|piece| piece.text.is_none());
-    let pair = if ids_alone { &made.byte_pair } else { &made.pair };
+    let pair = if feed.vocabulary { &made.byte_pair } else { &made.pair };
     let fresh = |pair: &Pair| pair.parser(&made.request, prompt);
     let again = || fresh(pair).expect("a second parser of the same request");
     match fresh(pair) {

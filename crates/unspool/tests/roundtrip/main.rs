@@ -35,7 +35,7 @@ fn parse<'t>(pair: &Pair, request: &Request, pieces: impl IntoIterator<Item = &'
 }
 
 /// Cuts a text at some of the places between its characters.
-fn cut<'t>(text: &'t str, seed: u64) -> Vec<&'t str> {
+fn cut(text: &str, seed: u64) -> Vec<&str> {
     let mut state = seed | 1;
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use unspool::Diagnostic;
 
 use crate::engine::{ReplyEvent, TokenCounts};
 
@@ -24,6 +25,9 @@ pub(super) struct ChunkChoice<'a> {
     pub(super) delta: Delta,
     pub(super) logprobs: Option<()>,
     pub(super) finish_reason: Option<&'a str>,
+    /// Oddities of the output, if the request asks for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) diagnostics: Vec<Diagnostic>,
     /// Only where the choice ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop_reason: Option<Value>,
@@ -66,9 +70,9 @@ impl Delta {
         Self { role: Some("assistant"), content: Some(String::new()), ..Self::default() }
     }
 
-    /// Folds the events of a step. A chat client joins each field for itself, so only the order within a field matters.
-    pub(super) fn of(events: Vec<ReplyEvent>) -> Self {
-        let mut delta = Self::default();
+    /// Folds the events of a step, its oddities apart. A chat client joins each field for itself, so only the order within a field matters.
+    pub(super) fn of(events: Vec<ReplyEvent>) -> (Self, Vec<Diagnostic>) {
+        let (mut delta, mut diagnostics) = (Self::default(), Vec::new());
         for event in events {
             match event {
                 ReplyEvent::Reasoning(text) => append(&mut delta.reasoning, text),
@@ -80,10 +84,11 @@ impl Delta {
                     function: FunctionDelta { name: Some(name), arguments: String::new() },
                 }),
                 ReplyEvent::CallArguments { index, json } => delta.arguments(index, json),
-                ReplyEvent::CallEnd { .. } | ReplyEvent::Note(_) => {}
+                ReplyEvent::CallEnd { .. } => {}
+                ReplyEvent::Note(diagnostic) => diagnostics.push(diagnostic),
             }
         }
-        delta
+        (delta, diagnostics)
     }
 
     fn arguments(&mut self, index: usize, json: String) {
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_step_becomes_one_delta() {
-        let delta = Delta::of(vec![
+        let (delta, _) = Delta::of(vec![
             ReplyEvent::Reasoning("hm".into()),
             ReplyEvent::Content("a".into()),
             ReplyEvent::CallStart { index: 1, id: "x".into(), name: "f".into() },
@@ -161,10 +166,10 @@ mod tests {
             "tool_calls": [{"id": "x", "type": "function", "index": 1, "function": {"name": "f", "arguments": "{"}}],
         });
         assert_eq!(serde_json::to_value(&delta).ok(), Some(expected));
-        let later = Delta::of(vec![ReplyEvent::CallArguments { index: 1, json: "}".into() }]);
+        let (later, _) = Delta::of(vec![ReplyEvent::CallArguments { index: 1, json: "}".into() }]);
         let expected = json!({"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]});
         assert_eq!(serde_json::to_value(&later).ok(), Some(expected));
-        assert!(Delta::of(vec![ReplyEvent::CallEnd { index: 1, complete: true }]).is_empty());
+        assert!(Delta::of(vec![ReplyEvent::CallEnd { index: 1, complete: true }]).0.is_empty());
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! `POST /v1/chat/completions`.
+//! `POST /v1/chat/completions`, as vLLM has it, with two additions: the request field `include_diagnostics: true` brings
+//! a list `diagnostics` beside each choice (in a stream, in the chunks where they arise), and the answer's header
+//! `x-unspool-request-hash` names the request, so that a recording can be bound to it.
 
 mod chunk;
 mod request;
@@ -34,6 +36,8 @@ struct Frame {
     id: String,
     created: u64,
     model: String,
+    /// Whether oddities of the output are told.
+    diagnostics: bool,
     /// Whether the counts name the tokens of the thought, as vLLM's do under `--reasoning-parser`.
     counts_reasoning: bool,
 }
@@ -51,6 +55,7 @@ pub(super) async fn serve(
         id: answer_id("chatcmpl", &headers),
         created: unique::now(),
         model: app.model_name(request.model.as_deref())?,
+        diagnostics: request.diagnostics,
         counts_reasoning: app.has_reasoning_parser(),
     };
     let replies = replies(&app, &request).await?;

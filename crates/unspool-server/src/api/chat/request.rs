@@ -38,6 +38,8 @@ pub struct ChatRequest {
     pub n: usize,
     /// How they are given.
     pub delivery: Delivery,
+    /// Whether oddities are told beside them.
+    pub diagnostics: bool,
     /// What the request asks, in a number.
     pub hash: u64,
 }
@@ -73,7 +75,7 @@ pub enum Delivery {
 }
 
 /// Fields that the gateway answers for itself; all others go on to the backend.
-const OWN_FIELDS: [&str; 29] = [
+const OWN_FIELDS: [&str; 31] = [
     "model",
     "messages",
     "tools",
@@ -90,6 +92,8 @@ const OWN_FIELDS: [&str; 29] = [
     "seed",
     "stop",
     "include_reasoning",
+    "include_diagnostics",
+    "request_id",
     "reasoning_effort",
     "chat_template_kwargs",
     "documents",
@@ -126,6 +130,7 @@ impl ChatRequest {
             sampling: sampling(&parsed, object)?,
             n: answers(parsed.n)?,
             delivery: delivery(&parsed)?,
+            diagnostics: parsed.include_diagnostics == Some(true),
             continue_final: parsed.continue_final_message == Some(true),
             generation_prompt: parsed.add_generation_prompt != Some(false),
             hash: request_hash(object),

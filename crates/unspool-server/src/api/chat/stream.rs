@@ -103,16 +103,20 @@ impl Writer {
         if let Some(tokens) = self.tokens.get_mut(index) {
             *tokens = step.tokens;
         }
-        let delta = Delta::of(step.events);
+        let (delta, mut diagnostics) = Delta::of(step.events);
+        if !self.frame.diagnostics {
+            diagnostics.clear();
+        }
         if let Some(ending) = step.ending {
             let last = ChunkChoice {
                 finish_reason: Some(&ending.reason),
                 stop_reason: Some(ending.stopped_at.unwrap_or_default()),
+                diagnostics,
                 ..choice(index, delta)
             };
             self.write(out, last);
-        } else if !delta.is_empty() {
-            self.write(out, choice(index, delta));
+        } else if !(delta.is_empty() && diagnostics.is_empty()) {
+            self.write(out, ChunkChoice { diagnostics, ..choice(index, delta) });
         }
     }
 
@@ -144,7 +148,7 @@ impl Writer {
 }
 
 fn choice(index: usize, delta: Delta) -> ChunkChoice<'static> {
-    ChunkChoice { index, delta, logprobs: None, finish_reason: None, stop_reason: None }
+    ChunkChoice { index, delta, logprobs: None, finish_reason: None, diagnostics: Vec::new(), stop_reason: None }
 }
 
 /// Writes one event. What is written here are texts and numbers, which always become JSON.

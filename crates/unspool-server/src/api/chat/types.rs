@@ -43,6 +43,8 @@ pub struct ChatBody {
     pub response_format: Option<Value>,
     /// vLLM's constraints.
     pub structured_outputs: Option<Value>,
+    /// Whether oddities of the output are told beside the answer; an addition of this gateway.
+    pub include_diagnostics: Option<bool>,
     /// Whether the prompt ends with the beginning of an answer.
     pub add_generation_prompt: Option<bool>,
     /// Whether the answer goes on with the last message.

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use unspool::ToolCall;
+use unspool::{Diagnostic, ToolCall};
 
 use super::super::service::json_response;
 use super::Frame;
@@ -16,7 +16,8 @@ use crate::error::ApiError;
 pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Response, ApiError> {
     let answers = try_join_all(replies.into_iter().map(Answer::of)).await?;
     let tokens: Vec<TokenCounts> = answers.iter().map(|answer| answer.tokens).collect();
-    let choices: Vec<Value> = answers.into_iter().enumerate().map(|(index, answer)| answer.choice(index)).collect();
+    let choices: Vec<Value> =
+        answers.into_iter().enumerate().map(|(index, answer)| answer.choice(index, frame)).collect();
     Ok(json_response(&json!({
         "id": frame.id,
         "object": "chat.completion",
@@ -37,6 +38,7 @@ struct Answer {
     reasoning: String,
     content: String,
     calls: Vec<ToolCall>,
+    diagnostics: Vec<Diagnostic>,
     ending: Option<Ending>,
     tokens: TokenCounts,
 }
@@ -63,11 +65,12 @@ impl Answer {
                     call.arguments.push_str(&json);
                 }
             }
-            ReplyEvent::CallEnd { .. } | ReplyEvent::Note(_) => {}
+            ReplyEvent::CallEnd { .. } => {}
+            ReplyEvent::Note(diagnostic) => self.diagnostics.push(diagnostic),
         }
     }
 
-    fn choice(self, index: usize) -> Value {
+    fn choice(self, index: usize, frame: &Frame) -> Value {
         let text = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
         let silent = self.reasoning.is_empty() && self.calls.is_empty();
         // An answer that says nothing at all is an empty text; beside a thought or a call it is no text.
@@ -81,9 +84,13 @@ impl Answer {
             message["tool_calls"] = self.calls.into_iter().map(call).collect();
         }
         let (reason, stopped_at) = self.ending.map(|ending| (ending.reason, ending.stopped_at)).unzip();
-        json!({
+        let mut choice = json!({
             "index": index, "message": message, "logprobs": null, "finish_reason": reason,
             "stop_reason": stopped_at.flatten(), "token_ids": null,
-        })
+        });
+        if frame.diagnostics {
+            choice["diagnostics"] = json!(self.diagnostics);
+        }
+        choice
     }
 }

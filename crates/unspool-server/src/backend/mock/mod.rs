@@ -8,6 +8,7 @@ mod words;
 use std::collections::HashMap;
 
 use futures_util::future::BoxFuture;
+use serde_json::json;
 use unspool::setup::Pair;
 use unspool::{Message, Registry, Request, Setup, SetupError, ToolCall, Vocabulary};
 use unspool_text::{Cutter, Dice};
@@ -115,25 +116,24 @@ impl Backend for Mock {
     }
 }
 
-/// The markers of a pair: what a sample of its own writing shows in brackets.
+/// The markers of a pair: what samples of its own writing show in brackets. A syntax that cannot say one part says others.
 fn markers(pair: &Pair) -> Vec<String> {
     const WORD: &str = "birch";
-    let call = |name: &str| ToolCall {
-        name: name.to_owned(),
+    let call = ToolCall {
+        name: WORD.to_owned(),
         arguments: format!("{{\"{WORD}\": \"{WORD}\"}}"),
         complete: true,
         ..ToolCall::default()
     };
-    let sample = Message {
-        reasoning: WORD.to_owned(),
-        content: WORD.to_owned(),
-        tool_calls: vec![call(WORD)],
-        ..Message::default()
-    };
-    let no_call = Message { tool_calls: Vec::new(), ..sample.clone() };
+    let tool = json!({"tools": [{"type": "function", "function": {"name": WORD}}]});
+    let request = Request::from_openai(&tool).unwrap_or_default();
     let mut found = Vec::new();
-    for message in [&sample, &no_call] {
-        let text = pair.render(message, &Request::default()).unwrap_or_default();
+    for parts in 1..8 {
+        let (thinks, says, calls) = (parts & 1 != 0, parts & 2 != 0, parts & 4 != 0);
+        let word = |there: bool| if there { WORD.to_owned() } else { String::new() };
+        let tool_calls = if calls { vec![call.clone()] } else { Vec::new() };
+        let sample = Message { reasoning: word(thinks), content: word(says), tool_calls, ..Message::default() };
+        let text = pair.render(&sample, &request).unwrap_or_default();
         for marker in bracketed(&text).filter(|marker| !marker.contains(WORD)) {
             if !found.iter().any(|known| known == marker) {
                 found.push(marker.to_owned());

@@ -14,24 +14,26 @@ const PARALLEL: usize = 2;
 /// Bytes of text that make a token at least, for requests that ask for a least length.
 const BYTES_PER_TOKEN: u64 = 10;
 /// Most bytes that a least length can ask for.
-const LONGEST_CONTENT: u64 = 8 << 20;
+const LONGEST_CONTENT: u64 = 1 << 20;
 
 /// How much of a turn a syntax is asked to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plainness {
     /// All of it.
     Full,
-    /// With single words as values.
+    /// With nothing said before calls.
+    Silent,
+    /// And with single words as values.
     PlainValues,
     /// And with one call only.
     OneCall,
-    /// And with nothing around it.
+    /// And without a thought.
     Bare,
 }
 
 /// From the full turn to the plainest.
-pub(super) const PLAINNESS: [Plainness; 4] =
-    [Plainness::Full, Plainness::PlainValues, Plainness::OneCall, Plainness::Bare];
+pub(super) const PLAINNESS: [Plainness; 5] =
+    [Plainness::Full, Plainness::Silent, Plainness::PlainValues, Plainness::OneCall, Plainness::Bare];
 
 /// Writes the turn that answers a request.
 pub(super) struct Writer<'a> {
@@ -58,7 +60,7 @@ impl<'a> Writer<'a> {
         let reasoning = if self.thinks && !bare { self.thought(calling, answered) } else { String::new() };
         let content = match (self.formatted(), calling) {
             (Some(value), false) => value,
-            (_, true) if bare => String::new(),
+            (_, true) if plainness != Plainness::Full => String::new(),
             (_, true) => self.say(words::BEFORE_CALLS),
             (None, false) => self.answer(answered),
         };
@@ -132,7 +134,7 @@ impl<'a> Writer<'a> {
         let start = self.dice.below(fitting.len());
         fitting.rotate_left(start);
         let count = if alone { 1 } else { PARALLEL };
-        let plain = plainness != Plainness::Full;
+        let plain = !matches!(plainness, Plainness::Full | Plainness::Silent);
         fitting.iter().cycle().take(count).map(|(name, schema)| self.call(name, *schema, plain)).collect()
     }
 

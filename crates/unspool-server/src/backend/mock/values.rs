@@ -246,9 +246,9 @@ impl<'a> ValueMaker<'a> {
     }
 
     fn named(&mut self, name: &str) -> String {
-        let lower = name.to_lowercase();
-        let fits = words::BY_NAME.iter().find(|(part, _)| lower.contains(part)).map(|(_, values)| *values);
-        let prose = words::PROSE_NAMES.iter().any(|part| lower.contains(part));
+        let tells = |part: &str| tells(name, part);
+        let fits = words::BY_NAME.iter().find(|(part, _)| tells(part)).map(|(_, values)| *values);
+        let prose = words::PROSE_NAMES.iter().any(|part| tells(part));
         let values = match fits {
             _ if self.plain => words::WORDS,
             _ if prose => words::TEXTS,
@@ -257,6 +257,18 @@ impl<'a> ValueMaker<'a> {
         };
         self.dice.pick(values).copied().unwrap_or_default().to_owned()
     }
+}
+
+/// Whether a name tells of `part`: `file_path`, `filePath` and `filepath` of a path, but `width` of no id.
+fn tells(name: &str, part: &str) -> bool {
+    let lower = name.to_lowercase();
+    if part.len() > 3 {
+        return lower.contains(part);
+    }
+    let in_snake_case = lower.split(|c: char| !c.is_alphanumeric()).any(|word| word == part);
+    let capital = part.chars().next().map(|c| c.to_ascii_uppercase());
+    let in_camel_case = lower.ends_with(part) && name.chars().rev().nth(part.len() - 1) == capital;
+    in_snake_case || in_camel_case
 }
 
 /// Adds a keyword; where a schema has joined parts, their properties and requirements add up.

@@ -111,3 +111,19 @@ fn references_are_followed_also_in_circles() {
         let _ = values(&hostile, 5);
     }
 }
+
+#[test]
+fn names_tell_what_they_hold() {
+    for (name, part, yes) in [
+        ("file_path", "path", true),
+        ("filePath", "path", true),
+        ("user_id", "id", true),
+        ("userId", "id", true),
+        ("ID", "id", true),
+        ("width", "id", false),
+        ("paid", "id", false),
+        ("", "id", false),
+    ] {
+        assert_eq!(tells(name, part), yes, "{name} {part}");
+    }
+}

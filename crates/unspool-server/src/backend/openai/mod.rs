@@ -40,8 +40,12 @@ impl OpenAi {
     /// A backend for the server at `url` (with or without `/v1`), whose prompts `renderer` makes.
     ///
     /// # Errors
-    /// The HTTP client cannot be set up.
+    /// The address is none, or the HTTP client cannot be set up.
     pub fn new(url: &str, config: &ServeConfig, renderer: Arc<dyn PromptRenderer>) -> Result<Self, StartupError> {
+        if let Err(error) = reqwest::Url::parse(url) {
+            return Err(StartupError::new(format!("the backend's address cannot be used: {error}"))
+                .hint("write --backend openai:http://HOST:PORT"));
+        }
         // The first provider that is installed stays, so a second gateway in the same process is no error.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()

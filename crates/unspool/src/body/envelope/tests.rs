@@ -5,7 +5,7 @@ use crate::body::Follow;
 use crate::body::json::drive::{Machine, Trace, cut_at, drive, drive_all_ways};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::{Commit, Container, EnvelopeWords, List, Shape};
-use crate::json::scan::{JsonScan, Scanned, Stop};
+use crate::json::scan::{Scanned, Stop};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
@@ -146,6 +146,7 @@ fn ids_are_strings_or_numbers() {
         (r#"{"tool": "t", "call_id": {"n": 1}, "parameters": {}}"#, "named t"),
         (r#"{"parameters": {}, "tool": "t", "call_id": "9"}"#, "named t"),
         (r#"{"tool": "t", "call_id": ""}"#, "named t"),
+        (&format!(r#"{{"tool": "t", "call_id": {}, "parameters": {{}}}}"#, "1".repeat(300)), "named t"),
     ] {
         let trace = run(&with_ids(), text, Eof::Stop);
         assert_eq!(trace.said[..2], [head, "args {}"], "{text:?}");

@@ -62,6 +62,9 @@ fn a_value_passes_as_it_is_and_ends_the_body() {
         r#"" leaf""#,
         r#""nul""#,
         r#""null!""#,
+        r#""null null""#,
+        r#""nu ll""#,
+        r#"" null{}""#,
         r#""\u006eull and void""#,
     ] {
         for rest in ["", "<end>", "\n```<end>", " tail"] {
@@ -117,6 +120,7 @@ fn the_end_of_the_output_decides_what_is_open() {
             ("nul", "nul", false),
             ("\" n", "\" n", false),
             ("\"leaf", "\"leaf", false),
+            ("\"\n nul", "\"\\n nul", false),
             (r#""{\"a\": \"\ud83c"#, r#"{"a": ""#, false),
             ("12", "12", true),
             ("1.", "1.", false),
@@ -242,6 +246,8 @@ pub(crate) fn json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_json_passes_verbatim(value in json(), places in prop::collection::vec(0usize..400, 0..8)) {
         prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&value).is_ok() || value.contains("\\u"), "{:?}", value);
@@ -268,4 +274,45 @@ proptest! {
             run(&spec, &text, Eof::Length);
         }
     }
+
+    #[test]
+    fn cuts_make_no_difference_in_strings(parts in prop::collection::vec(prop::sample::select(PARTS), 0..8)) {
+        let text = format!("\"{}", parts.concat());
+        let small = Limits { blank: 4, depth: 2, ..Limits::default() };
+        for spec in [closed(), open()] {
+            run(&spec, &text, Eof::Stop);
+            drive_all_ways::<JsonBody>(&spec, &text, Eof::Length, &small);
+        }
+    }
 }
+
+/// Pieces of strings that may hold JSON.
+const PARTS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    " ",
+    "\\n",
+    "\n",
+    "null",
+    "nu",
+    "l",
+    "\\\"a\\\": ",
+    "\\\"",
+    "\\\\",
+    "\\u007b",
+    "\\ud83c",
+    "\\udf75",
+    "\\u00",
+    "\\x",
+    "é",
+    "1",
+    ",",
+    "\"",
+    "\\\\n",
+    "<end>",
+    "<en",
+    "\u{1}",
+    "[TOOL]",
+];

@@ -1,12 +1,18 @@
 //! Python numbers as JSON numbers, digit for digit.
 
+use std::borrow::Cow;
+
 /// Most digits of a hexadecimal, octal or binary number that are turned into decimal ones; the work grows with their square.
 const MOST_RADIX_DIGITS: usize = 4096;
 
 /// The JSON text of a Python number, or nothing if `text` is none.
 ///
 /// A float beyond a double has no JSON value that a reader could hold: it keeps its digits as a string.
-pub(super) fn to_json(text: &str) -> Option<String> {
+pub(super) fn to_json(text: &str) -> Option<Cow<'_, str>> {
+    let plain = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    if matches!(plain, [b'0'] | [b'1'..=b'9', ..]) && plain.iter().all(u8::is_ascii_digit) {
+        return Some(Cow::Borrowed(text));
+    }
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => ("-", &text[1..]),
         b'+' => ("", &text[1..]),
@@ -25,9 +31,9 @@ pub(super) fn to_json(text: &str) -> Option<String> {
     let json = format!("{sign}{number}");
     let is_integer = json.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     if !is_integer && json.parse::<f64>().is_ok_and(f64::is_infinite) {
-        return Some(format!("\"{json}\""));
+        return Some(Cow::Owned(format!("\"{json}\"")));
     }
-    Some(json)
+    Some(Cow::Owned(json))
 }
 
 /// Whether `digits` is a run of digits with single `_` between them.

@@ -1,17 +1,15 @@
-use crate::format::file::{FormatFile, List};
+use crate::format::file::{FormatFile, Group, List};
 
 use super::{of, two_calls};
 
-/// How the answer is written, and the message around calls.
+/// How the answer is written.
 fn harmony(file: &mut FormatFile) {
     file.content.frame = List(vec!["<|start|>assistant<|channel|>final<|message|>{content}<|return|>".into()]);
 }
 
 fn muse(file: &mut FormatFile) {
     file.content.frame = List(vec!["<|start|>assistant to=user<|message|>{content}<|eot|>".into()]);
-    file.tools.block = List(vec![
-        "<|start|>assistant to={name}<|message|><atem:function_calls>\n{calls}</atem:function_calls><|eom|>".into(),
-    ]);
+    file.tools.group = Group::Each;
 }
 
 #[test]
@@ -43,6 +41,17 @@ fn calls_may_be_the_body_of_a_message() {
         " to=self<|message|>Hm.<|eom|><|start|>assistant to=tide<|message|><atem:function_calls>\n<atem:invoke name=\"tide\">\n\
          <atem:parameter name=\"port\">Looe</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>"
     );
+}
+
+#[test]
+fn a_function_that_messages_of_another_kind_go_to_is_refused() {
+    let case = of("muse_glimmer", "muse_glimmer").words(muse);
+    assert_eq!(case.clone().call("self", "{}").refused(), "tool_calls[0].name");
+    assert_eq!(
+        of("openai_gptoss", "openai").words(harmony).call("python", "{}").text().matches("functions.python ").count(),
+        1
+    );
+    assert_eq!(case.calls(two_calls()).text().matches(" to=").count(), 2, "each call is a message of its own");
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Replies that are read with the checkpoint's own template: the machine's answers, given out as any other flow's.
+
+use crate::body::Eof;
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::event::{Event, Sink};
+use crate::flow::state::State;
+use crate::flow::tokens::Tokens;
+use crate::flow::{Wishes, ids};
+use crate::limits::Limits;
+use crate::request::IncompleteCalls;
+use crate::response_template::{Call, Machine, MachineCx, MachineOut};
+
+use std::ops::Range;
+
+/// One run of a machine over a window of bytes.
+pub(crate) struct Run<'a> {
+    pub(crate) machine: &'a mut Machine,
+    pub(crate) limits: &'a Limits,
+    pub(crate) wishes: &'a Wishes,
+    pub(crate) state: &'a mut State,
+    pub(crate) tokens: &'a mut Tokens,
+    pub(crate) sink: &'a mut dyn Sink,
+    /// Offset of the window in the output.
+    pub(crate) base: u64,
+}
+
+/// Takes what the machine says.
+struct Answers<'a> {
+    w: &'a str,
+    wishes: &'a Wishes,
+    limits: &'a Limits,
+    state: &'a mut State,
+    tokens: &'a mut Tokens,
+    sink: &'a mut dyn Sink,
+    base: u64,
+}
+
+impl Run<'_> {
+    /// Decides what can be decided of `w`; gives back how much that is.
+    pub(crate) fn step(self, w: &str, eof: Eof) -> usize {
+        let mut answers = Answers {
+            w,
+            wishes: self.wishes,
+            limits: self.limits,
+            state: self.state,
+            tokens: self.tokens,
+            sink: self.sink,
+            base: self.base,
+        };
+        let mut cx = MachineCx { out: &mut answers, tools: &self.wishes.tools, limits: self.limits, eof };
+        self.machine.step(w, &mut cx)
+    }
+}
+
+impl Answers<'_> {
+    fn offset(&self, at: usize) -> u64 {
+        self.base + at as u64
+    }
+
+    fn say(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+        self.state.notes += 1;
+        if self.state.notes <= self.limits.notes {
+            self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
+        }
+    }
+}
+
+impl MachineOut for Answers<'_> {
+    fn reasoning(&mut self, text: &str, at: Range<usize>) {
+        self.tokens.reason(self.offset(at.start), self.offset(at.end));
+        if !self.wishes.hide_reasoning {
+            self.sink.event(Event::Reasoning(text));
+        }
+    }
+
+    fn content(&mut self, text: &str, _at: Range<usize>) {
+        self.state.content_said = true;
+        self.sink.event(Event::Content(text));
+    }
+
+    fn call(&mut self, call: Call<'_>) {
+        let at = call.region.start;
+        if !call.complete && self.wishes.incomplete != IncompleteCalls::Stream {
+            let raw = self.w.get(call.region.clone()).unwrap_or_default();
+            if self.wishes.incomplete == IncompleteCalls::Text {
+                self.sink.event(Event::Content(raw));
+            } else {
+                self.say(DiagnosticKind::CallDropped, at, raw, "this call never completed");
+            }
+            return;
+        }
+        if self.wishes.tools.get(call.name).is_none() {
+            self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
+        }
+        let index = self.state.calls;
+        self.state.calls += 1;
+        self.state.calls_seen += 1;
+        let made = ids::random(self.wishes.seed, self.wishes.calls_before + index);
+        self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
+        if !call.arguments.is_empty() {
+            self.sink.event(Event::CallArguments { index, json: call.arguments });
+        }
+        self.sink.event(Event::CallEnd { index, complete: call.complete });
+    }
+
+    fn answering(&mut self, at: usize) {
+        self.tokens.open_gate(self.offset(at));
+    }
+
+    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+        self.say(kind, at, text, message);
+    }
+}
