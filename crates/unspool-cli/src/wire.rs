@@ -3,9 +3,9 @@
 use serde::Serialize;
 use unspool::{Diagnostic, Event, Finish, FinishReason, Message, ToolCall};
 
-/// One event. A borrowed picture of [`Event`] with a `type` for each kind.
+/// One event. A borrowed picture of [`Event`] under the name of its kind.
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum EventShape<'a> {
     Reasoning { text: &'a str },
     Content { text: &'a str },
@@ -66,25 +66,25 @@ mod tests {
     }
 
     #[test]
-    fn every_event_says_its_type() {
-        assert_eq!(shape(&Event::Reasoning("a\n")), r#"{"type":"reasoning","text":"a\n"}"#);
-        assert_eq!(shape(&Event::Content("é")), r#"{"type":"content","text":"é"}"#);
+    fn every_event_stands_under_its_kind() {
+        assert_eq!(shape(&Event::Reasoning("a\n")), r#"{"reasoning":{"text":"a\n"}}"#);
+        assert_eq!(shape(&Event::Content("é")), r#"{"content":{"text":"é"}}"#);
         assert_eq!(
             shape(&Event::CallStart { index: 0, id: "call_1", name: "f" }),
-            r#"{"type":"call_start","index":0,"id":"call_1","name":"f"}"#
+            r#"{"call_start":{"index":0,"id":"call_1","name":"f"}}"#
         );
         assert_eq!(
             shape(&Event::CallArguments { index: 0, json: "{\"a\"" }),
-            r#"{"type":"call_arguments","index":0,"json":"{\"a\""}"#
+            r#"{"call_arguments":{"index":0,"json":"{\"a\""}}"#
         );
         assert_eq!(
             shape(&Event::CallEnd { index: 0, complete: true }),
-            r#"{"type":"call_end","index":0,"complete":true}"#
+            r#"{"call_end":{"index":0,"complete":true}}"#
         );
         let note = Diagnostic::new(DiagnosticKind::NotJson, 7, "{a", "not JSON");
         assert_eq!(
             shape(&Event::Note(note)),
-            r#"{"type":"diagnostic","kind":"not_json","offset":7,"text":"{a","message":"not JSON"}"#
+            r#"{"diagnostic":{"kind":"not_json","offset":7,"text":"{a","message":"not JSON"}}"#
         );
     }
 

@@ -17,6 +17,7 @@ fn turn(tokens: usize) -> Message {
     let call = |n: usize| ToolCall {
         name: "save".into(),
         arguments: serde_json::json!({"text": words.repeat(third / 2 / words.len() + 1).trim(), "n": n}).to_string(),
+        complete: true,
         ..ToolCall::default()
     };
     Message {
@@ -64,9 +65,9 @@ fn main() {
         print!("{tool:<16}");
         let mut last = String::new();
         for tokens in [1_000, 4_000, 16_000, 64_000] {
-            let Ok(text) = pair.render(&turn(tokens), &request) else {
-                print!("{:>10}", "-");
-                continue;
+            let text = match pair.render(&turn(tokens), &request) {
+                Ok(text) => text,
+                Err(error) => panic!("{tool}: {error}"),
             };
             let pieces = pieces(&text);
             let mut best = f64::MAX;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use crate::flow::Wishes;
+use crate::flow::{Wishes, explain};
 use crate::flow::tokens::Gate;
 use crate::format::file::{FormatFile, Off, Switches};
 use crate::format::source::{Facts, Source};
@@ -99,6 +99,15 @@ impl Pair {
             return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
         }
         Ok(Parser::new(plan, wishes, (state, gate), None))
+    }
+
+    /// The compiled states, openings, follow sets and limits in words.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        match self.plan(&Map::new(), false) {
+            Ok(plan) => explain::explain(&plan.tables, &plan.limits),
+            Err(message) => message,
+        }
     }
 
     fn wishes(&self, request: &Request) -> Wishes {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::format::source::Source;
+use crate::format::file::FormatFile;
+use crate::format::source::{Facts, Source};
 use crate::pair::Pair;
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind};
 
@@ -135,6 +136,24 @@ impl Registry {
             Some(i) => builtin_files()[*i].source(),
             None => Err(self.unknown(half, name)),
         }
+    }
+
+    /// The words of a format under one of its names, without any checkpoint or request.
+    ///
+    /// # Errors
+    /// An unknown name, or a file that cannot be read.
+    pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, SetupError> {
+        let source = self.find(half, name)?;
+        Ok(source.resolve(&Facts { name, ..Facts::default() })?)
+    }
+
+    /// The path and the text of the file that has a name.
+    ///
+    /// # Errors
+    /// An unknown name, or a file that cannot be read.
+    pub fn file(&self, half: Half, name: &str) -> Result<(String, String), SetupError> {
+        let source = self.find(half, name)?;
+        Ok((source.path.clone(), source.text.clone()))
     }
 
     fn unknown(&self, half: Half, name: &str) -> SetupError {

@@ -39,12 +39,12 @@ pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies on
                        or null (not known).
 
 Out, one JSON object a line, written at once after each line of input:
-  {"event": {"type": "reasoning", "text"}}
-  {"event": {"type": "content", "text"}}
-  {"event": {"type": "call_start", "index", "id", "name"}}
-  {"event": {"type": "call_arguments", "index", "json"}}
-  {"event": {"type": "call_end", "index", "complete"}}
-  {"event": {"type": "diagnostic", "kind", "offset", "text", "message"}}
+  {"event": {"reasoning": {"text"}}}
+  {"event": {"content": {"text"}}}
+  {"event": {"call_start": {"index", "id", "name"}}}
+  {"event": {"call_arguments": {"index", "json"}}}
+  {"event": {"call_end": {"index", "complete"}}}
+  {"event": {"diagnostic": {"kind", "offset", "text", "message"}}}
   {"message": {"reasoning", "content", "tool_calls", "finish_reason",
                "reasoning_tokens", "gate_step", "diagnostics"}}
                        The whole reply, after `finish`.

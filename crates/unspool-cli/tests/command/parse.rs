@@ -52,14 +52,14 @@ fn chunks_change_the_events_and_not_the_message() {
     let events = lines(&parse(&["--chunk", "1", "--events"], RAW));
     assert!(events.len() > lines(&parse(&["--events"], RAW)).len());
     let joined = |kind: &str, field: &str| {
-        let texts = events.iter().filter(|event| event["type"] == kind).map(|event| event[field].as_str().unwrap());
+        let texts = events.iter().filter_map(|event| event[kind][field].as_str());
         texts.collect::<String>()
     };
     assert_eq!(joined("reasoning", "text"), "Which harbour?");
     assert_eq!(joined("content", "text"), "I will look.");
     assert_eq!(joined("call_start", "name"), "tide");
     assert_eq!(joined("call_arguments", "json"), r#"{"harbour": "Looe", "days": 2}"#);
-    assert_eq!(events.last(), Some(&json!({"type": "call_end", "index": 0, "complete": true})));
+    assert_eq!(events.last(), Some(&json!({"call_end": {"index": 0, "complete": true}})));
 }
 
 #[test]

@@ -53,6 +53,18 @@ impl BodySpec {
         })
     }
 
+    /// The syntax's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Envelope(_) => Slot::Envelope.name(),
+            Self::Json(_) => Slot::Json.name(),
+            Self::Params(_) => Slot::Params.name(),
+            Self::Elements(_) => Slot::Elements.name(),
+            Self::Kwargs(_) => Slot::Kwargs.name(),
+            Self::Literals(_) => Slot::Literals.name(),
+        }
+    }
+
     /// A machine at the start of a body.
     pub(crate) fn machine(&self) -> BodyMachine {
         match self {

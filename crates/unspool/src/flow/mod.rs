@@ -7,6 +7,7 @@ mod act;
 mod calls;
 pub(crate) mod channels;
 mod emit;
+pub(crate) mod explain;
 pub(crate) mod ids;
 pub(crate) mod marker;
 pub(crate) mod scanset;

@@ -50,6 +50,8 @@ impl std::fmt::Display for FileError {
 pub struct Source {
     /// The file, as the user named it.
     pub path: String,
+    /// Its text.
+    pub text: String,
     base: Table,
     variants: Vec<Variant>,
     vars: Table,
@@ -128,7 +130,7 @@ impl Source {
         if reasoning.is_empty() && tools.is_empty() {
             return Err(fault("names", "no name: `names.reasoning` and `names.tools` are both missing".into()));
         }
-        let source = Self { path: path.to_owned(), base, variants, vars, lines, reasoning, tools, extends };
+        let source = Self { path: path.to_owned(), text: text.to_owned(), base, variants, vars, lines, reasoning, tools, extends };
         source.check_all()?;
         Ok(source)
     }
