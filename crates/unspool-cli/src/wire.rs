@@ -77,10 +77,7 @@ mod tests {
             shape(&Event::CallArguments { index: 0, json: "{\"a\"" }),
             r#"{"call_arguments":{"index":0,"json":"{\"a\""}}"#
         );
-        assert_eq!(
-            shape(&Event::CallEnd { index: 0, complete: true }),
-            r#"{"call_end":{"index":0,"complete":true}}"#
-        );
+        assert_eq!(shape(&Event::CallEnd { index: 0, complete: true }), r#"{"call_end":{"index":0,"complete":true}}"#);
         let note = Diagnostic::new(DiagnosticKind::NotJson, 7, "{a", "not JSON");
         assert_eq!(
             shape(&Event::Note(note)),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use crate::flow::{Wishes, explain};
 use crate::flow::tokens::Gate;
+use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off, Switches};
 use crate::format::source::{Facts, Source};
 use crate::parser::Parser;

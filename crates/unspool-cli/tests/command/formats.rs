@@ -19,8 +19,10 @@ fn json_has_the_same_rows() {
         let rows = rows.as_array().expect("a list");
         rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
     };
-    assert_eq!((&row("qwen3_coder")["tools"], &row("qwen3_coder")["reasoning"]), (&true.into(), &false.into()));
-    assert_eq!(row("kimi_k2")["reasoning"], true);
+    assert_eq!(row("qwen3_coder")["reasoning"], Value::Null);
+    assert_eq!(row("qwen3_coder")["tools"]["call"], "<function={name}>\n{params}</function>");
+    assert_eq!(row("kimi_k2")["reasoning"]["thought"], "<think>{thought}</think>");
+    assert_eq!(row("deepseek_v3")["reasoning"]["default"], false);
 }
 
 #[test]
@@ -28,6 +30,20 @@ fn one_name_is_shown_alone() {
     let out = unspool(&["formats", "qwen3_coder"], "").clean();
     assert!(out.contains("qwen3_coder"), "{out}");
     assert!(!out.contains("kimi_k2"), "{out}");
+    assert!(out.contains("# formats/qwen3.toml"), "the file is shown: {out}");
+}
+
+#[test]
+fn explain_prints_states_closers_and_limits() {
+    let out = unspool(&["formats", "kimi_k2", "--explain"], "").clean();
+    for piece in [
+        "state Reason",
+        "\"<|tool_calls_section_begin|>\" -> may open a call",
+        "closes with",
+        "limits in bytes: name 256",
+    ] {
+        assert!(out.contains(piece), "no {piece:?} in\n{out}");
+    }
 }
 
 #[test]

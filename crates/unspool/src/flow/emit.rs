@@ -135,7 +135,7 @@ impl Flow<'_> {
     pub(crate) fn end(&mut self) {
         self.give(self.w.len());
         self.tell_unplaced();
-        if self.s.place.thinks() {
+        if self.s.place.thinks() && self.offset(self.pos) > 0 {
             self.note(DiagnosticKind::ThoughtCutOff, self.offset(self.pos), "", "the output ended inside a thought");
         }
         if let Some(held) = self.s.undecided.take() {

@@ -96,7 +96,8 @@ fn program(program: &Program) -> String {
             Op::Free => "any short text".into(),
             Op::Slot(slot) => slot_name(*slot),
             Op::Attrs(attrs) => {
-                let list: Vec<String> = attrs.iter().map(|(name, slot)| format!("{name}={}", slot_name(*slot))).collect();
+                let list: Vec<String> =
+                    attrs.iter().map(|(name, slot)| format!("{name}={}", slot_name(*slot))).collect();
                 list.join(" ")
             }
             Op::Expect(literals_) => format!("before {}", literals(literals_)),

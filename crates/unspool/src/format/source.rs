@@ -130,7 +130,17 @@ impl Source {
         if reasoning.is_empty() && tools.is_empty() {
             return Err(fault("names", "no name: `names.reasoning` and `names.tools` are both missing".into()));
         }
-        let source = Self { path: path.to_owned(), text: text.to_owned(), base, variants, vars, lines, reasoning, tools, extends };
+        let source = Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            base,
+            variants,
+            vars,
+            lines,
+            reasoning,
+            tools,
+            extends,
+        };
         source.check_all()?;
         Ok(source)
     }

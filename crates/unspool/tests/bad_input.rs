@@ -1,0 +1,218 @@
+//! Bad input: odd outputs, odd tokens, odd tools, odd format files. Nothing panics, nothing is lost, memory stays bounded.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use unspool::setup::SetupErrorKind;
+use unspool::{
+    Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Parser, Prompt, Registry, Request, Setup, Vocabulary,
+};
+
+const PAIRS: &[(&str, &str)] = &[
+    ("qwen3", "hermes"),
+    ("qwen3", "qwen3_coder"),
+    ("deepseek_r1", "deepseek_v3"),
+    ("kimi_k2", "kimi_k2"),
+    ("glm45", "glm45"),
+    ("minimax_m3", "minimax_m3"),
+    ("gemma4", "gemma4"),
+    ("olmo3", "olmo3"),
+    ("granite", "xlam"),
+    ("openai_gptoss", "openai"),
+    ("holo2", "llama3_json"),
+];
+
+fn pair(reasoning: &str, tools: &str) -> Pair {
+    let setup = Setup { reasoning_parser: Some(reasoning.into()), tool_parser: Some(tools.into()), ..Setup::default() };
+    Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{reasoning} + {tools}: {e}"))
+}
+
+fn request() -> Request {
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+        "a": {"type": "string"}, "n": {"type": "integer"}}}}});
+    Request::from_openai(&json!({"tools": [tool]})).expect("a good request")
+}
+
+fn parser(pair: &Pair) -> Parser {
+    pair.parser(&request(), Prompt::Unknown).expect("a parser")
+}
+
+fn whole(pair: &Pair, text: &str) -> Message {
+    let mut message = Message::default();
+    let mut parser = parser(pair);
+    parser.push(Delta::text(text), &mut message);
+    parser.finish(Some(FinishReason::Stop), &mut message);
+    message
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    for (reasoning, tools) in PAIRS {
+        let pair = pair(reasoning, tools);
+        assert_eq!(whole(&pair, ""), Message::default(), "{tools}");
+        let mut message = Message::default();
+        let mut parser = parser(&pair);
+        parser.push(Delta::default(), &mut message);
+        assert_eq!((parser.held_bytes(), &message), (0, &Message::default()), "{tools}");
+    }
+}
+
+#[test]
+fn markers_alone_and_in_any_order_never_panic() {
+    let markers = [
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "</tool_call>",
+        "<function=",
+        "</function>",
+        "<parameter=a>",
+        "</parameter>",
+        "<|tool_calls_section_begin|>",
+        "<|tool_call_end|>",
+        "<arg_key>",
+        "<|channel|>",
+        "<|message|>",
+        "[",
+        "{",
+        "(",
+        "}",
+        "]",
+    ];
+    for (reasoning, tools) in PAIRS {
+        let pair = pair(reasoning, tools);
+        for (i, first) in markers.iter().enumerate() {
+            for second in markers {
+                for third in [markers[(i * 7 + 3) % markers.len()], "f"] {
+                    whole(&pair, &[*first, second, third, first].concat());
+                }
+            }
+        }
+    }
+}
+
+/// So many pieces of 64 KiB of one bracket: all of it comes out as text, and little is held.
+fn one_bracket(reasoning: &str, tools: &str, bracket: &str, pieces: usize) {
+    let pair = pair(reasoning, tools);
+    let mut parser = parser(&pair);
+    let piece = bracket.repeat(64 << 10);
+    let mut given = 0;
+    let mut sink = |event: unspool::Event<'_>| match event {
+        unspool::Event::Reasoning(text) | unspool::Event::Content(text) => given += text.len(),
+        _ => {}
+    };
+    for _ in 0..pieces {
+        parser.push(Delta::text(&piece), &mut sink);
+        assert!(parser.held_bytes() <= piece.len() + (64 << 10), "{tools} holds {}", parser.held_bytes());
+    }
+    parser.finish(Some(FinishReason::Length), &mut sink);
+    assert_eq!(given, pieces * piece.len(), "{tools} with {bracket}");
+}
+
+#[test]
+fn ten_megabytes_of_one_open_bracket_stay_bounded() {
+    for (reasoning, tools) in [("granite", "xlam"), ("holo2", "llama3_json")] {
+        one_bracket(reasoning, tools, "[", 160);
+    }
+    for (reasoning, tools) in PAIRS {
+        for bracket in ["[", "{", "<", "("] {
+            one_bracket(reasoning, tools, bracket, 8);
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_calls_are_calls_and_what_is_beyond_the_limit_is_text() {
+    let pair = pair("qwen3", "hermes");
+    let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n";
+    let message = whole(&pair, &("</think>".to_owned() + &call.repeat(100_002)));
+    assert_eq!(message.tool_calls.len(), 100_000);
+    assert!(message.tool_calls.iter().all(|call| call.complete && call.arguments == "{}"));
+    assert_eq!(message.content.matches("<tool_call>").count(), 2);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_become_replacement_characters_with_a_note() {
+    let bytes = HashMap::from([(1, b"a\xff".to_vec()), (2, b"\xe6\x97".to_vec()), (3, b"\xa5b".to_vec())]);
+    let setup = Setup {
+        tool_parser: Some("hermes".into()),
+        vocabulary: Vocabulary { bytes: Some(bytes), ..Vocabulary::default() },
+        ..Setup::default()
+    };
+    let pair = Registry::builtin().pair(&setup).expect("a pair");
+    let run = |ids: &[u32]| {
+        let mut message = Message::default();
+        let mut parser = parser(&pair);
+        parser.push(Delta::ids(ids), &mut message);
+        parser.finish(None, &mut message);
+        message
+    };
+    assert_eq!(run(&[2, 3]).content, "日b");
+    assert_eq!(run(&[1, 2]).content, "a\u{fffd}\u{fffd}");
+    assert!(run(&[1]).diagnostics.iter().any(|d| d.kind == DiagnosticKind::InvalidUtf8));
+    let unknown = run(&[3_000_000_000, 2, 3]);
+    assert_eq!(unknown.content, "日b");
+    assert!(unknown.diagnostics.iter().any(|d| d.kind == DiagnosticKind::UnknownToken));
+}
+
+#[test]
+fn broken_schemas_never_fail_a_request() {
+    let schemas = [
+        json!(null),
+        json!(7),
+        json!({"type": 5}),
+        json!({"properties": []}),
+        json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}}),
+        json!({"properties": {"a": {"$ref": "https://elsewhere/x"}}}),
+        json!({"properties": {"a": {"anyOf": "no"}}}),
+    ];
+    let pair = pair("qwen3", "qwen3_coder");
+    for schema in schemas {
+        let tools =
+            json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}, 3, {"x": 1}]});
+        let request = Request::from_openai(&tools).expect("a request");
+        let mut parser = pair.parser(&request, Prompt::Unknown).expect("a parser");
+        let mut message = Message::default();
+        let text = "</think><tool_call>\n<function=f>\n<parameter=a>\n7x\n</parameter>\n</function>\n</tool_call>";
+        parser.push(Delta::text(text), &mut message);
+        parser.finish(None, &mut message);
+        assert_eq!(message.tool_calls[0].arguments, "{\"a\": \"7x\"}", "{tools}");
+    }
+}
+
+#[test]
+fn a_broken_format_file_names_the_file_the_line_and_the_key() {
+    let cases = [
+        ("names.tools = [\"mine\"]\n[tools]\ncal = \"<c>{json}</c>\"\n", "my.toml:3: ", "cal"),
+        ("names.tools = [\"mine\"]\n[tools]\ncall = 7\n", "my.toml:3: ", "tools.call"),
+        ("names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{jsn}</c>\"\n", "my.toml:3: ", "{jsn}"),
+        ("names.tools = [\"mine\"]\n[tools]\n", "my.toml:2: ", "call template"),
+        ("names.tools = [\"hermes\"]\ntools.call = \"<c>{envelope}</c>\"\n", "my.toml:1: ", "exists already"),
+        ("[tools]\ncall = \"<c>{json}</c>\"\n", "my.toml:1: ", "no name"),
+        ("names = [\n", "my.toml:", ""),
+    ];
+    for (text, place, piece) in cases {
+        let error = Registry::builtin().add("my.toml", text).expect_err(text);
+        assert_eq!(error.kind, SetupErrorKind::BadFormat, "{error}");
+        assert!(error.message.starts_with(place) && error.message.contains(piece), "{text}gives {error}");
+    }
+}
+
+#[test]
+fn a_users_format_is_read_as_a_built_in_one() {
+    let mut registry = Registry::builtin();
+    let text = "names.tools = [\"mine\"]\n[tools]\ncall = \"<c:{name}>{json}</c>\"\n";
+    assert_eq!(registry.add("my.toml", text).expect("a good file"), vec![(Half::Tools, "mine".to_owned())]);
+    let pair = registry.pair(&Setup { tool_parser: Some("mine".into()), ..Setup::default() }).expect("a pair");
+    let message = whole(&pair, "Now. <c:f>{\"a\": \"x\"}</c>");
+    assert_eq!((message.content.trim(), message.tool_calls[0].arguments.as_str()), ("Now.", "{\"a\": \"x\"}"));
+}
+
+#[test]
+fn an_unknown_name_lists_near_ones() {
+    let error = Registry::builtin()
+        .pair(&Setup { tool_parser: Some("qwen3-coder".into()), ..Setup::default() })
+        .expect_err("no such name");
+    assert_eq!(error.kind, SetupErrorKind::UnknownName);
+    assert!(error.hint.is_some_and(|hint| hint.contains("`qwen3_coder`")));
+}
