@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::body::kwargs;
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Cut, Part, Slot, cuts};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks, is_blank};
 
@@ -92,17 +92,6 @@ impl Program {
             }
         }
         Self { ops, structure: Vec::new() }
-    }
-
-    /// The ops of a template before its first slot that `is_body` holds for.
-    pub(crate) fn before(template: &Template, is_body: impl Fn(Slot) -> bool, loose: bool) -> Self {
-        let end = template.position(is_body).unwrap_or(template.parts.len());
-        let mut program = Self::new(&template.parts[..end], loose);
-        // White space before a body is the body's own to skip; waiting for its end here would hold the announcement.
-        if matches!(program.ops.last(), Some(Op::Space)) {
-            program.ops.pop();
-        }
-        program
     }
 
     /// The first literal, if the program begins with one (white space apart).
@@ -338,10 +327,12 @@ fn attribute(input: &[u8], limits: &Limits) -> Attribute {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::template::Template;
 
     fn run(template: &str, text: &str) -> Vec<(Slot, String)> {
         let t = Template::parse(template).unwrap();
-        let p = Program::before(&t, Slot::is_body, false);
+        let end = t.position(Slot::is_body).unwrap_or(t.parts.len());
+        let p = Program::new(&t.parts[..end], false);
         let mut thread = Thread::at(0);
         for end in 0..=text.len() {
             if !text.is_char_boundary(end) {

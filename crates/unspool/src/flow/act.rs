@@ -19,7 +19,7 @@ impl Flow<'_> {
             self.tell_unplaced();
         }
         if let Some(form) = self.s.closer_is_text.take()
-            && tables.forms[form].closers.iter().any(|closer| *closer == pattern.literal)
+            && tables.forms[form].closers.contains(&pattern.literal)
         {
             self.begin_text(end);
             return;

@@ -95,7 +95,6 @@ pub(crate) struct Tables {
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<usize>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
-    pub(crate) ends: Vec<Literal>,
     pub(crate) channels: Option<ChannelTables>,
 }
 
@@ -501,7 +500,7 @@ impl Builder<'_> {
         let reason = if one_block { reason } else { fresh.clone() };
         // A list's bare bracket closes only where the list is open.
         let marked: Vec<_> = closers.iter().filter(|(r, _)| is_marker(&r.marker.literal)).cloned().collect();
-        let after_gap = [gap.clone(), marked].concat();
+        let after_gap = [gap, marked].concat();
 
         let messages = self.messages();
         let mut sets = Vec::new();
@@ -545,7 +544,6 @@ impl Builder<'_> {
             marks: source.tools.is_some_and(|f| f.tools.params.marks),
             bare_in_block: self.bare_in_block,
             thoughts,
-            ends: ends.iter().map(|e| Literal::new(e, false)).collect(),
             channels,
         })
     }
@@ -722,7 +720,7 @@ fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
 /// What may stand behind a body, from all templates.
 fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
     let mut follow = Follow::default();
-    let mut add = |list: &mut Vec<Literal>, literal: Literal| {
+    let add = |list: &mut Vec<Literal>, literal: Literal| {
         if !list.contains(&literal) {
             list.push(literal);
         }

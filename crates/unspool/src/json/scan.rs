@@ -160,11 +160,6 @@ impl JsonScan {
         self.is_over() || self.depth == 0 && self.state.ends_number()
     }
 
-    /// Whether the next byte stands inside a string.
-    pub(crate) fn in_string(&self) -> bool {
-        matches!(self.state, State::Text | State::Escape | State::Hex4 | State::Hex3 | State::Hex2 | State::Hex1)
-    }
-
     #[inline(always)]
     fn in_object(&self) -> bool {
         self.objects[0] & 1 == 1

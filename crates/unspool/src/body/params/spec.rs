@@ -164,6 +164,7 @@ impl ParamTemplate {
 }
 
 /// Takes the white space next to `{value}` out of the text beside it.
+#[allow(clippy::needless_pass_by_value, reason = "an optional reference is one value")]
 fn cut_framing(part: Option<&mut Part>, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
     let Some(Part::Text(text)) = part else { return "".into() };
     text.drain(range(text)).collect::<String>().into()

@@ -123,21 +123,6 @@ fn nesting_has_a_bound() {
 }
 
 #[test]
-fn a_scan_says_where_it_stands() {
-    let mut scan = JsonScan::default();
-    let mut feed = |text: &str| {
-        scan.scan(text.as_bytes(), 128);
-        (scan.in_string(), scan.is_over())
-    };
-    assert_eq!(feed(" {"), (false, false));
-    assert_eq!(feed("\"a"), (true, false));
-    assert_eq!(feed("\\"), (true, false));
-    assert_eq!(feed("u00"), (true, false));
-    assert_eq!(feed("e9\""), (false, false));
-    assert_eq!(feed(": 1}"), (false, true));
-}
-
-#[test]
 fn a_scan_can_be_saved() {
     let text = format!("{}{{\"a\": [\"b\\u00e", "{\"k\":[".repeat(40));
     let mut scan = JsonScan::default();
