@@ -332,7 +332,10 @@ mod tests {
     fn run(template: &str, text: &str) -> Vec<(Slot, String)> {
         let t = Template::parse(template).unwrap();
         let end = t.position(Slot::is_body).unwrap_or(t.parts.len());
-        let p = Program::new(&t.parts[..end], false);
+        let mut p = Program::new(&t.parts[..end], false);
+        if matches!(p.ops.last(), Some(Op::Space)) {
+            p.ops.pop();
+        }
         let mut thread = Thread::at(0);
         for end in 0..=text.len() {
             if !text.is_char_boundary(end) {

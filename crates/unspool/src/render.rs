@@ -64,7 +64,7 @@ impl Pair {
 
 /// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
 /// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
-fn render(
+pub(crate) fn render(
     reasoning: Option<&FormatFile>,
     tools: Option<&FormatFile>,
     message: &Message,

@@ -81,7 +81,14 @@ impl Literal {
     /// How many bytes of `input` agree with the literal before one that does not.
     pub(crate) fn reach(&self, input: &[u8]) -> usize {
         let most = (self.text.len() + LOOSE_BLANKS).min(input.len());
-        (1..=most).take_while(|n| self.at(&input[..*n]) != Match::No).last().unwrap_or(0)
+        for n in 1..=most {
+            match self.at(&input[..n]) {
+                Match::No => return n - 1,
+                Match::Full(_) => return n,
+                Match::Partial => {}
+            }
+        }
+        most
     }
 
     fn loose_at(&self, input: &[u8]) -> Match {

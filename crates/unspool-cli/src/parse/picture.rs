@@ -63,9 +63,9 @@ fn snippet(diagnostic: &Diagnostic, raw: &str) -> String {
     let (window, line) = window(raw, &span);
     let shown = raw.get(window.clone()).unwrap_or_default();
     let span = span.start - window.start..span.end - window.start;
-    let source = Snippet::source(shown).line_start(line).path(format!("raw output, byte {}", diagnostic.offset));
+    let source = Snippet::source(shown).line_start(line).path("raw output");
     let report = &[Level::WARNING
-        .primary_title(format!("{kind}: {}", diagnostic.message))
+        .primary_title(format!("{kind}: {} (byte {})", diagnostic.message, diagnostic.offset))
         .element(source.annotation(AnnotationKind::Primary.span(span)))];
     Renderer::styled().render(report)
 }

@@ -34,6 +34,16 @@ pub(super) fn first_match(literals: &[Literal], rest: &[u8]) -> Match {
     literals.iter().map(|l| l.at(rest)).find(|m| *m != Match::No).unwrap_or(Match::No)
 }
 
+/// What must stand behind a closer.
+pub(super) struct Structure<'a> {
+    /// One of these,
+    pub(super) literals: &'a [Literal],
+    /// after at most so many bytes of white space,
+    pub(super) most: usize,
+    /// as this counts them.
+    pub(super) blanks: fn(&[u8]) -> usize,
+}
+
 /// A look over the white space behind a closer. It goes on where it stopped.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct LookPast {
@@ -42,22 +52,14 @@ pub(super) struct LookPast {
 }
 
 impl LookPast {
-    /// Whether one of `followers` stands in `bytes` after a closer of `len` bytes and at most `most` bytes of white space
-    /// (as `blanks` counts them). Partial: the bytes end before that is decided.
-    pub(super) fn follows(
-        &mut self,
-        bytes: &[u8],
-        len: usize,
-        followers: &[Literal],
-        most: usize,
-        blanks: impl Fn(&[u8]) -> usize,
-    ) -> Match {
+    /// Whether structure stands in `bytes` after a closer of `len` bytes. Partial: the bytes end before that is decided.
+    pub(super) fn follows(&mut self, bytes: &[u8], len: usize, what: &Structure<'_>) -> Match {
         let seen = self.seen.filter(|(of, end)| *of == len && *end <= bytes.len()).map_or(len, |(_, end)| end);
-        let end = seen + blanks(&bytes[seen..]);
-        if end - len > most {
+        let end = seen + (what.blanks)(&bytes[seen..]);
+        if end - len > what.most {
             return Match::No;
         }
         self.seen = Some((len, end));
-        if end == bytes.len() { Match::Partial } else { first_match(followers, &bytes[end..]) }
+        if end == bytes.len() { Match::Partial } else { first_match(what.literals, &bytes[end..]) }
     }
 }

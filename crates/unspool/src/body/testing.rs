@@ -21,7 +21,7 @@ pub(super) struct Run {
     /// Where in the text each stands.
     pub(super) places: Vec<usize>,
     /// Where the input of the step begins.
-    pub(super) shown: usize,
+    shown: usize,
 }
 
 impl Out for Run {
@@ -61,38 +61,46 @@ impl Follows {
     }
 }
 
-/// Feeds `text`, cut at `cuts`, to a body as the flow does: what a step leaves is shown again with more behind it. The
-/// state is saved and restored after every step.
-pub(super) fn drive<B: Serialize + DeserializeOwned>(
-    text: &str,
-    cuts: &[usize],
-    eof: Eof,
-    schema: Option<&FunctionSchema>,
-    limits: &Limits,
-    start: impl Fn() -> B,
-    mut step: impl FnMut(&mut B, &mut Cx<'_>, &str) -> Step,
-) -> Run {
-    let mut run = Run::default();
-    let mut body = start();
-    let (mut from, mut shown) = (0, 0);
-    for (i, end) in cuts.iter().copied().chain([text.len(), text.len()]).enumerate() {
-        shown = end.max(shown);
-        let eof = if i > cuts.len() { eof } else { Eof::No };
-        let input = &text[from..shown];
-        run.shown = from;
-        let Step { consumed, status } = step(&mut body, &mut Cx { out: &mut run, schema, limits, eof }, input);
-        assert!(input.is_char_boundary(consumed), "consumed {consumed} of {input:?}");
-        from += consumed;
-        body = serde_json::from_str(&serde_json::to_string(&body).unwrap()).unwrap();
-        if status != Status::More {
-            run.status = Some(status);
-            break;
+/// A text on its way to a body, and what the body may ask for.
+pub(super) struct Feed<'a> {
+    pub(super) text: &'a str,
+    /// How the output ends.
+    pub(super) eof: Eof,
+    pub(super) schema: Option<&'a FunctionSchema>,
+    pub(super) limits: &'a Limits,
+}
+
+impl Feed<'_> {
+    /// Feeds the text, cut at `cuts`, to a body as the flow does: what a step leaves is shown again with more behind it.
+    /// The state is saved and restored after every step.
+    pub(super) fn drive<B: Default + Serialize + DeserializeOwned>(
+        &self,
+        cuts: &[usize],
+        mut step: impl FnMut(&mut B, &mut Cx<'_>, &str) -> Step,
+    ) -> Run {
+        let mut run = Run::default();
+        let mut body = B::default();
+        let (mut from, mut shown) = (0, 0);
+        let Self { text, schema, limits, .. } = *self;
+        for (i, end) in cuts.iter().copied().chain([text.len(), text.len()]).enumerate() {
+            shown = end.max(shown);
+            let eof = if i > cuts.len() { self.eof } else { Eof::No };
+            let input = &text[from..shown];
+            run.shown = from;
+            let Step { consumed, status } = step(&mut body, &mut Cx { out: &mut run, schema, limits, eof }, input);
+            assert!(input.is_char_boundary(consumed), "consumed {consumed} of {input:?}");
+            from += consumed;
+            body = serde_json::from_str(&serde_json::to_string(&body).unwrap()).unwrap();
+            if status != Status::More {
+                run.status = Some(status);
+                break;
+            }
+            assert_eq!(eof, Eof::No, "more bytes wanted at the end of {text:?}");
         }
-        assert_eq!(eof, Eof::No, "more bytes wanted at the end of {text:?}");
+        run.shown = 0;
+        run.rest = text[from..].to_owned();
+        run
     }
-    run.shown = 0;
-    run.rest = text[from..].to_owned();
-    run
 }
 
 /// Runs a text whole, cut in two at every place, and cut everywhere; all must be alike.

@@ -168,6 +168,14 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Up to where every byte has its field, given that the window begins at `base`.
+    pub(crate) fn settled(&self, base: u64) -> u64 {
+        match &self.mode {
+            Mode::Early(early) => early.start,
+            _ => base,
+        }
+    }
+
     /// A reply at its start.
     pub(crate) fn new(place: Place) -> Self {
         Self {

@@ -202,7 +202,7 @@ impl<'a> Flow<'a> {
                     self.s.seen = 0;
                     let action = set.patterns[found.pattern].action;
                     if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought | Action::EndMessage) {
-                        self.header_is_text(at);
+                        self.header_is_text(at, at + found.len);
                         self.s.place = Place::Header;
                     } else if action != Action::Body {
                         self.pos = at;
@@ -214,13 +214,14 @@ impl<'a> Flow<'a> {
         }
         if self.over() || self.s.seen > self.limits.head {
             let to = if self.over() { bytes.len() } else { self.pos + self.s.seen };
-            self.header_is_text(to);
+            self.header_is_text(to, to);
             return Go::Again;
         }
         Go::Wait
     }
 
-    fn header_is_text(&mut self, to: usize) {
+    /// The header is text after all: the bytes before `decided` say so.
+    fn header_is_text(&mut self, to: usize, decided: usize) {
         self.s.seen = 0;
         if self.w[self.pos..to].trim().is_empty() {
             self.pos = to;
@@ -236,6 +237,7 @@ impl<'a> Flow<'a> {
             self.s.fresh = false;
             self.give(to);
         } else {
+            self.tokens.open_gate(self.offset(decided));
             self.begin_text(to);
         }
     }

@@ -7,7 +7,7 @@ use crate::request::{Request, ToolChoice};
 
 use super::RenderError;
 use super::markup::{Literals, json_may_call, literal_text};
-use super::words::{Thinking, Words, after, before};
+use super::words::{Thinking, Words, before};
 use super::writer::Writer;
 
 const THOUGHT: &str = "reasoning";
@@ -82,7 +82,8 @@ pub(super) fn write_answer(
     if text.is_empty() {
         return Ok(0);
     }
-    match words.frames.first() {
+    // A thought that is content stands before any frame.
+    match words.frames.first().filter(|_| !words.thinks_in_content()) {
         Some(frame) => writer.text(&frame.parts, text),
         None => writer.text(&[Part::Slot(Slot::Content)], text),
     }
@@ -118,7 +119,6 @@ pub(super) fn check_answer(
     }
     check_text(ANSWER, text, follows, &words.in_content())?;
     check_filters(ANSWER, text, words)?;
-    check_frame(text, words)?;
     if words.plain_openings().iter().any(|o| o.begins_in(text, follows)) {
         return refuse("has text that the format reads as the beginning of a call");
     }
@@ -157,24 +157,6 @@ fn check_filters(place: &str, text: &str, words: &Words<'_>) -> Result<(), Rende
         if let Some(mark) = marks.iter().find(|m| text.contains(**m)) {
             return Err(RenderError::at(place, format!("has {mark:?}, which a filter of the format changes")));
         }
-    }
-    Ok(())
-}
-
-/// White space at an edge of the answer is told from its frame's own only where the frame has none there.
-fn check_frame(text: &str, words: &Words<'_>) -> Result<(), RenderError> {
-    let Some(frame) = words.frames.first() else { return Ok(()) };
-    let last = before(frame, |s| s == Slot::Content).last();
-    let next = after(frame, Slot::Content).first();
-    let has = |part: Option<&Part>, test: fn(&str) -> bool| match part {
-        Some(Part::Text(t) | Part::Optional(t)) => test(t),
-        _ => false,
-    };
-    let starts = |t: &str| t.starts_with(char::is_whitespace);
-    let ends = |t: &str| t.ends_with(char::is_whitespace);
-    if starts(text) && has(last, ends) || ends(text) && has(next, starts) {
-        let why = "begins or ends with white space, which cannot be told from that of the answer's frame";
-        return Err(RenderError::at(ANSWER, why));
     }
     Ok(())
 }

@@ -164,21 +164,21 @@ fn list<'a>(map: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a 
 
 impl<'a> Facts<'a> {
     /// Both hold.
-    fn narrow(&mut self, other: Facts<'a>) {
+    fn narrow(&mut self, mut other: Facts<'a>) {
         self.kinds = self.kinds.and(other.kinds);
-        self.strings = match (self.strings.take(), other.strings) {
+        self.strings = match (self.strings.take(), other.strings.take()) {
             (Some(mut own), Some(others)) if own.iter().any(|s| others.contains(s)) => {
                 own.retain(|s| others.contains(s));
                 Some(own)
             }
             (own, others) => own.or(others),
         };
-        self.members(other.properties, other.additional, other.first_items, other.items);
+        self.members(other);
     }
 
     /// One of them holds. A branch that says nothing adds nothing.
-    fn widen(&mut self, other: Facts<'a>) {
-        self.strings = match (self.strings.take(), other.strings) {
+    fn widen(&mut self, mut other: Facts<'a>) {
+        self.strings = match (self.strings.take(), other.strings.take()) {
             (Some(mut own), Some(others)) => {
                 own.extend(others);
                 Some(own)
@@ -188,21 +188,15 @@ impl<'a> Facts<'a> {
             _ => None,
         };
         self.kinds = self.kinds.or(other.kinds);
-        self.members(other.properties, other.additional, other.first_items, other.items);
+        self.members(other);
     }
 
-    fn members(
-        &mut self,
-        properties: Vec<(&'a str, &'a Value)>,
-        additional: Option<&'a Value>,
-        first_items: Vec<&'a Value>,
-        items: Option<&'a Value>,
-    ) {
-        self.properties.extend(properties);
-        self.additional = self.additional.or(additional);
+    fn members(&mut self, other: Facts<'a>) {
+        self.properties.extend(other.properties);
+        self.additional = self.additional.or(other.additional);
         if self.first_items.is_empty() {
-            self.first_items = first_items;
+            self.first_items = other.first_items;
         }
-        self.items = self.items.or(items);
+        self.items = self.items.or(other.items);
     }
 }

@@ -7,7 +7,7 @@ pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
     let (negative, rest) = sign(text);
     let (digits, end) = digits(rest)?;
     (end == rest.len()).then_some(())?;
-    let json = assemble(text, negative, &digits, "", "");
+    let json = Parts { negative, whole: &digits, fraction: "", exponent: "" }.json(text);
     is_finite(&json).then_some(json)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
     if !rest.is_empty() {
         return None;
     }
-    let json = assemble(text, negative, &whole, &fraction, &exponent);
+    let json = Parts { negative, whole: &whole, fraction: &fraction, exponent: &exponent }.json(text);
     is_finite(&json).then_some(json)
 }
 
@@ -96,14 +96,24 @@ fn digits(text: &str) -> Option<(Cow<'_, str>, usize)> {
     Some((if run.contains('_') { Cow::Owned(run.replace('_', "")) } else { Cow::Borrowed(run) }, end))
 }
 
-/// Puts a JSON number together; gives back `text` itself if it is that.
-fn assemble<'a>(text: &'a str, negative: bool, whole: &str, fraction: &str, exponent: &str) -> Cow<'a, str> {
-    let whole = match whole.trim_start_matches('0') {
-        "" => "0",
-        trimmed => trimmed,
-    };
-    let minus = if negative && !(whole == "0" && fraction.is_empty()) { "-" } else { "" };
-    let point = if fraction.is_empty() { "" } else { "." };
-    let json = format!("{minus}{whole}{point}{fraction}{exponent}");
-    if json == text { Cow::Borrowed(text) } else { Cow::Owned(json) }
+/// What a number is made of.
+struct Parts<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: &'a str,
+}
+
+impl Parts<'_> {
+    /// The JSON number; `text` itself if it is that.
+    fn json<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let whole = match self.whole.trim_start_matches('0') {
+            "" => "0",
+            trimmed => trimmed,
+        };
+        let minus = if self.negative && !(whole == "0" && self.fraction.is_empty()) { "-" } else { "" };
+        let point = if self.fraction.is_empty() { "" } else { "." };
+        let json = format!("{minus}{whole}{point}{}{}", self.fraction, self.exponent);
+        if json == text { Cow::Borrowed(text) } else { Cow::Owned(json) }
+    }
 }

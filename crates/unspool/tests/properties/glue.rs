@@ -30,7 +30,14 @@ pub(crate) struct Names {
     pub(crate) tools: Option<String>,
 }
 
+/// Parsers of formats whose messages begin with a header.
+const WITH_HEADERS: [&str; 4] = ["openai", "openai_gptoss", "inkling", "muse_glimmer"];
+
 impl Names {
+    pub(crate) fn have_headers(&self) -> bool {
+        WITH_HEADERS.iter().any(|name| self.has(name))
+    }
+
     fn has(&self, name: &str) -> bool {
         [&self.reasoning, &self.tools].into_iter().any(|half| half.as_deref() == Some(name))
     }

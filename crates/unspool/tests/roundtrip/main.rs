@@ -13,7 +13,7 @@ use unspool::sample::{Parts, Sampler};
 use unspool::setup::Pair;
 use unspool::{Delta, Event, Finish, FinishReason, Prompt, Request};
 
-use pairs::{Names, all_names};
+use pairs::{Names, all_names, mixed_names};
 
 /// Messages tried for each pair of names; `ROUNDTRIP_MESSAGES` in the environment says another number.
 const MESSAGES: usize = 64;
@@ -77,12 +77,12 @@ fn runner(names: &Names) -> TestRunner {
 }
 
 /// Renders and parses wild messages. Gives back how many could be written.
-fn wild(names: &Names, request: &Request) -> Result<usize, String> {
+fn wild(names: &Names, request: &Request, count: usize) -> Result<usize, String> {
     let pair = names.pair();
     let mut runner = runner(names);
     let messages = messages::wild(names);
     let mut written = 0;
-    for _ in 0..message_count() {
+    for _ in 0..count {
         let message = messages.new_tree(&mut runner).map_err(|e| e.to_string())?.current();
         match pair.render(&message, request) {
             Ok(text) => {
@@ -105,7 +105,7 @@ fn wild_messages_come_back_or_are_refused() {
     let request = request();
     let mut faults = Vec::new();
     for names in all_names() {
-        match wild(&names, &request) {
+        match wild(&names, &request, message_count()) {
             Ok(written) if written * 4 >= message_count() => {}
             Ok(written) => faults.push(format!("{names}: only {written} messages could be written")),
             Err(fault) => faults.push(fault),
@@ -133,23 +133,36 @@ fn ordinary_messages_can_be_written_in_every_format() {
 #[test]
 fn halves_of_different_families_work_together() {
     let request = request();
-    let pairs = [
-        ("deepseek_r1", "hermes"),
-        ("qwen3", "qwen3_coder"),
-        ("step3", "step3"),
-        ("deepseek_v3", "deepseek_v31"),
-        ("granite", "granite4"),
-        ("hunyuan_a13b", "hunyuan_a13b"),
-        ("minimax_m2_append_think", "minimax_m2"),
-        ("olmo3", "olmo3"),
-        ("mistral", "pythonic"),
-        ("nemotron_v3", "xlam"),
-        ("ernie45", "ernie45"),
-        ("poolside_v1", "poolside_v1"),
-    ];
-    let faults =
-        pairs.iter().filter_map(|(reasoning, tools)| wild(&Names::new(Some(reasoning), Some(tools)), &request).err());
+    let mixed = mixed_names();
+    let faults = mixed.iter().filter_map(|names| wild(names, &request, message_count() / 4).err());
     report(&faults.collect::<Vec<String>>());
+}
+
+#[test]
+fn switches_of_the_request_decide_how_a_message_is_written() {
+    let mut faults = Vec::new();
+    for (name, fields) in [
+        ("k2_horizon", json!({"chat_template_kwargs": {"tool_call_format": "json", "reasoning_effort": "low"}})),
+        ("k2_horizon", json!({"chat_template_kwargs": {"tool_call_format": "xml_typed"}})),
+        ("minimax_m3", json!({"chat_template_kwargs": {"thinking_mode": "enabled"}})),
+        ("hy_v3", json!({"reasoning_effort": "high"})),
+        ("gemma4", json!({"chat_template_kwargs": {"enable_thinking": true}})),
+        ("deepseek_v4", json!({"chat_template_kwargs": {"thinking": false}})),
+        ("glm47", json!({"chat_template_kwargs": {"enable_thinking": false}})),
+        ("kimi_k3", json!({"tool_choice": "required"})),
+        ("mistral", json!({"tool_choice": {"type": "function", "function": {"name": "tide"}}})),
+        ("kimi_k2", json!({"tool_choice": "none"})),
+    ] {
+        let names = Names::new(Some(name), Some(name)).asked_to_think();
+        let mut body = fields.clone();
+        body["tools"] = messages::tools();
+        match wild(&names, &Request::from_openai(&body).unwrap(), message_count()) {
+            Ok(0) => faults.push(format!("{names} with {fields}: no message could be written")),
+            Ok(_) => {}
+            Err(fault) => faults.push(format!("with {fields}: {fault}")),
+        }
+    }
+    report(&faults);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use unspool::setup::{Half, Pair, Registry, Setup};
 pub(crate) struct Names {
     pub(crate) reasoning: Option<String>,
     pub(crate) tools: Option<String>,
+    /// The request asks for thinking.
+    asked: bool,
 }
 
 impl fmt::Display for Names {
@@ -28,13 +30,20 @@ const THINK_ON_REQUEST: &[&str] = &["deepseek_v3", "poolside_v1", "hy_v3"];
 
 impl Names {
     pub(crate) fn new(reasoning: Option<&str>, tools: Option<&str>) -> Self {
-        Self { reasoning: reasoning.map(str::to_owned), tools: tools.map(str::to_owned) }
+        Self { reasoning: reasoning.map(str::to_owned), tools: tools.map(str::to_owned), asked: false }
+    }
+
+    /// The same names in a request that asks for thinking.
+    pub(crate) fn asked_to_think(self) -> Self {
+        Self { asked: true, ..self }
+    }
+
+    fn setup(&self) -> Setup {
+        Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() }
     }
 
     pub(crate) fn pair(&self) -> Pair {
-        let setup =
-            Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() };
-        Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{self}: {e}"))
+        Registry::builtin().pair(&self.setup()).unwrap_or_else(|e| panic!("{self}: {e}"))
     }
 
     fn has(&self, names: &[&str]) -> bool {
@@ -43,7 +52,7 @@ impl Names {
 
     /// A message without what no text of this pair could say.
     pub(crate) fn fit(&self, mut message: Message) -> Message {
-        let thinks = self.reasoning.as_ref().is_some_and(|n| !THINK_ON_REQUEST.contains(&n.as_str()));
+        let thinks = self.reasoning.as_ref().is_some_and(|n| self.asked || !THINK_ON_REQUEST.contains(&n.as_str()));
         if self.tools.is_none() {
             message.tool_calls.clear();
         }
@@ -75,4 +84,21 @@ pub(crate) fn all_names() -> Vec<Names> {
     all.extend(tools.iter().map(|name| Names::new(None, Some(name))));
     all.retain(|n| !n.has(&["hf"]));
     all
+}
+
+/// Each reasoning name with some tools names of other families, as far as they go together.
+pub(crate) fn mixed_names() -> Vec<Names> {
+    const TRIED: usize = 4;
+    let registry = Registry::builtin();
+    let tools = registry.names(Half::Tools);
+    let mut mixed = Vec::new();
+    for (i, reasoning) in registry.names(Half::Reasoning).iter().enumerate() {
+        for j in 0..TRIED {
+            let names = Names::new(Some(reasoning), Some(&tools[(i * 7 + j * 13) % tools.len()]));
+            if !names.has(&["hf"]) && registry.pair(&names.setup()).is_ok() {
+                mixed.push(names);
+            }
+        }
+    }
+    mixed
 }

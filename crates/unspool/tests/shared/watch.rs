@@ -56,6 +56,10 @@ impl Run<'_> {
         }
         watcher.last_delta = true;
         let finish = parser.finish(self.finish, &mut watcher);
+        if gate.is_none() && parser.reasoning_ended() {
+            // What was held to the end decided it.
+            gate = Some(self.pieces.len() as i64 - 1);
+        }
         Answer { finish, gate, took: start.elapsed(), ..watcher.answer() }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::spec::ElementsSpec;
 use self::tree::Tree;
-use super::ends::{LookPast, first_match};
+use super::ends::{LookPast, Structure, first_match};
 use super::object::Object;
 use super::{Cx, Eof, Status, Step};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -169,7 +169,8 @@ impl Elements {
                 Match::Partial => return Some(Found::Undecided),
                 Match::Full(_) if !self.tree.is_open() => return Some(Found::End),
                 Match::Full(n) => {
-                    match self.look.past.follows(bytes, n, &ender.followers, turn.cx.limits.blank, blanks) {
+                    let structure = Structure { literals: &ender.followers, most: turn.cx.limits.blank, blanks };
+                    match self.look.past.follows(bytes, n, &structure) {
                         Match::Full(_) => return Some(Found::End),
                         // Where the output is cut, a value that was not closed must not look complete.
                         Match::Partial if turn.cx.eof == Eof::Stop => return Some(Found::End),

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::body::testing::{Follows, Run, check_cuts, drive};
+use crate::body::testing::{Feed, Follows, Run, check_cuts};
 use crate::format::file::{ElementsWords, Tools};
 use crate::limits::Limits;
 use crate::schema::FunctionSchema;
@@ -38,11 +38,8 @@ fn read_with(schema: Option<&FunctionSchema>, body: &str, eof: Eof) -> Run {
     let body = body.replace('~', NS);
     let spec = spec();
     let limits = Limits { argument: 500, blank: 20, depth: 6, ..Limits::default() };
-    check_cuts(&body, |cuts| {
-        drive(&body, cuts, eof, schema, &limits, Elements::default, |elements: &mut Elements, cx, input| {
-            elements.step(&spec, cx, input)
-        })
-    })
+    let feed = Feed { text: &body, eof, schema, limits: &limits };
+    check_cuts(&body, |cuts| feed.drive(cuts, |elements: &mut Elements, cx, input| elements.step(&spec, cx, input)))
 }
 
 fn read(body: &str, eof: Eof) -> Run {
@@ -168,5 +165,54 @@ fn tags_that_cannot_be_read_are_refused() {
         let error =
             ElementsSpec::new(&Tools { elements, ..Tools::default() }, crate::body::Follow::default()).unwrap_err();
         assert!(error.contains(what), "{error}");
+    }
+}
+
+mod glued {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PIECES: &[&str] = &[
+        "~<text>",
+        "~</text>",
+        "~<box>",
+        "~</box>",
+        "~<sizes>",
+        "~</sizes>",
+        "~<item>",
+        "~</item>",
+        "~<",
+        "~</",
+        "~",
+        "~</invoke>",
+        "~<invoke name=\"g\">",
+        "~</calls>",
+        "~<calls>",
+        "~<count/>",
+        "\n",
+        " ",
+        "<",
+        ">",
+        "word ",
+        "é",
+        "12",
+        "[1]",
+        "                     ",
+        "some words that take room ",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(120))]
+
+        #[test]
+        fn cuts_make_no_difference(picks in prop::collection::vec(prop::sample::select(PIECES), 0..24)) {
+            for eof in [Eof::Stop, Eof::Length] {
+                let run = read(&picks.concat(), eof);
+                if run.status == Some(Status::Done { complete: true }) {
+                    prop_assert!(serde_json::from_str::<serde_json::Value>(&run.args).is_ok(), "{:?}", run);
+                }
+            }
+        }
     }
 }

@@ -19,12 +19,12 @@ use self::opening::{Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
-use super::ends::first_match;
+use super::ends::{Structure, first_match};
 use super::object::Object;
 use super::{Cx, Eof, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
-use crate::scan::Match;
+use crate::scan::{Literal, Match};
 
 /// A body of parameters being read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -89,6 +89,11 @@ impl<'s> Turn<'s, '_, '_> {
         }
     }
 
+    /// One of `literals`, after white space.
+    fn structure<'a>(&self, literals: &'a [Literal]) -> Structure<'a> {
+        Structure { literals, most: self.cx.limits.blank, blanks: self.spec.blanks }
+    }
+
     fn note(&mut self, kind: DiagnosticKind, text: &str, message: &str) {
         self.cx.out.note(kind, self.at, text, message);
     }
@@ -129,7 +134,7 @@ impl Params {
 fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
     if !opening.is_under_way() {
         loop {
-            turn.at += turn.spec.blanks(turn.rest().as_bytes());
+            turn.at += (turn.spec.blanks)(turn.rest().as_bytes());
             match first_match(&turn.spec.tails, turn.rest().as_bytes()) {
                 Match::Full(n) => turn.at += n,
                 Match::Partial if !turn.is_last() => return Next::Wait,

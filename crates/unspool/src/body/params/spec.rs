@@ -40,6 +40,8 @@ pub(crate) struct ParamsSpec {
     attr: bool,
     /// Byte-level marks are white space.
     pub(super) marks: bool,
+    /// Counts the white space at the start of a text.
+    pub(super) blanks: fn(&[u8]) -> usize,
     silent: crate::format::file::Silent,
     python: bool,
 }
@@ -102,6 +104,7 @@ impl ParamsSpec {
             escape,
             attr: words.attr == Escape::Xml,
             marks,
+            blanks: if marks { escape::blanks } else { blanks },
             silent: tools.silent,
             python: tools.python,
         })
@@ -115,11 +118,6 @@ impl ParamsSpec {
     /// The template at a position; a foreign snapshot's position may be none.
     pub(super) fn template(&self, at: usize) -> &ParamTemplate {
         &self.templates[at.min(self.templates.len() - 1)]
-    }
-
-    /// White space at the start of `input`.
-    pub(super) fn blanks(&self, input: &[u8]) -> usize {
-        if self.marks { escape::blanks(input) } else { blanks(input) }
     }
 
     /// A parameter's name, decoded.
@@ -137,8 +135,8 @@ impl ParamTemplate {
             return Err(wrong("it has no `{key}`"));
         }
         let (mut before, mut after) = (template.parts[..value].to_vec(), template.parts[value + 1..].to_vec());
-        let lead = cut_framing(before.last_mut(), |text| text.trim_end().len()..text.len());
-        let trail = cut_framing(after.first_mut(), |text| 0..text.len() - text.trim_start().len());
+        let lead = before.last_mut().map(|part| cut_framing(part, |text| text.trim_end().len()..text.len()));
+        let trail = after.first_mut().map(|part| cut_framing(part, |text| 0..text.len() - text.trim_start().len()));
         let opening = Program::new(&before, loose);
         let first = opening.first_literal().cloned().ok_or_else(|| wrong("it does not begin with a literal"))?;
         if opening.ends_in_slot() {
@@ -159,13 +157,13 @@ impl ParamTemplate {
         let tail = &source[source.trim_end().len()..];
         let head = &source[..source.len() - source.trim_start().len()];
         let at_line_start = tail.contains('\n') || head.contains('\n');
+        let (lead, trail) = (lead.unwrap_or_default(), trail.unwrap_or_default());
         Ok(Self { opening, first, lead, trail, close, tails: closers.collect(), at_line_start })
     }
 }
 
 /// Takes the white space next to `{value}` out of the text beside it.
-#[allow(clippy::needless_pass_by_value, reason = "an optional reference is one value")]
-fn cut_framing(part: Option<&mut Part>, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
-    let Some(Part::Text(text)) = part else { return "".into() };
+fn cut_framing(part: &mut Part, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
+    let Part::Text(text) = part else { return "".into() };
     text.drain(range(text)).collect::<String>().into()
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::body::testing::{Follows, Run, check_cuts, drive};
+use crate::body::testing::{Feed, Follows, Run, check_cuts};
 use crate::format::file::{Escape, List, ParamsWords, Silent, Tools, Trim, Typed};
 use crate::schema::FunctionSchema;
 
@@ -85,11 +85,8 @@ fn read(format: &Format, body: &str, eof: Eof) -> Run {
 fn read_with(format: &Format, schema: Option<&FunctionSchema>, body: &str, eof: Eof) -> Run {
     let spec = ParamsSpec::new(&format.tools, Follows::of(format.block, format.call, format.tools.loose)).unwrap();
     let limits = crate::limits::Limits { argument: 200, blank: 40, ..crate::limits::Limits::default() };
-    check_cuts(body, |cuts| {
-        drive(body, cuts, eof, schema, &limits, Params::default, |params: &mut Params, cx, input| {
-            params.step(&spec, cx, input)
-        })
-    })
+    let feed = Feed { text: body, eof, schema, limits: &limits };
+    check_cuts(body, |cuts| feed.drive(cuts, |params: &mut Params, cx, input| params.step(&spec, cx, input)))
 }
 
 /// The arguments of a body that is complete, and what is left behind it.
@@ -392,4 +389,104 @@ fn templates_that_cannot_be_read_are_refused() {
         assert!(error.contains(what), "{error}");
     }
     assert!(ParamsSpec::new(&Tools::default(), crate::body::Follow::default()).is_err());
+}
+
+mod glued {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces that markers, values and their look-alikes are made of.
+    const PIECES: &[&str] = &[
+        "<parameter=text>",
+        "<parameter=count>",
+        "<parameter=maybe>",
+        "<parameter=list>",
+        "\n</parameter>",
+        "</parameter>",
+        "</function>",
+        "</tool_call>",
+        "<tool_call>",
+        "<function=g>",
+        "<parameter name=\"text\">",
+        "<parameter name=arguments",
+        " string=\"false\">",
+        " string='true'",
+        "/>",
+        "</invoke>",
+        "</calls>",
+        "<calls>",
+        "<invoke name=\"g\">",
+        "<arg_key>text",
+        "</arg_key>",
+        "<arg_value>",
+        "</arg_value>",
+        "<param name=\"text\">",
+        "<param\u{120}name=mode>",
+        "</param>",
+        "<![CDATA[",
+        "]]>",
+        "]",
+        "&lt;",
+        "&#x41",
+        "&",
+        ";",
+        "\u{120}",
+        "\u{10a}",
+        "\n",
+        " ",
+        "                                          ",
+        "<",
+        "< / ",
+        ">",
+        "null",
+        "1",
+        "[1, ",
+        "{\"a\": ",
+        "\"",
+        "word",
+        "é",
+        "eco",
+        "</par",
+        "<par",
+    ];
+
+    fn trimmed() -> Format {
+        let mut format = quoted();
+        format.tools.params.trim = Trim::All;
+        format
+    }
+
+    fn no_panic_and_no_difference(format: &Format, body: &str) {
+        for eof in [Eof::Stop, Eof::Length] {
+            let run = read(format, body, eof);
+            let whole = serde_json::from_str::<serde_json::Value>(&run.args).is_ok_and(|v| v.is_object());
+            if run.status == Some(Status::Done { complete: true }) {
+                assert!(whole, "{run:?} of {body:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn cuts_make_no_difference(picks in prop::collection::vec(prop::sample::select(PIECES), 0..14), kind in 0..6) {
+            let format = [lines, pairs, quoted, flagged, xml, trimmed][kind as usize]();
+            no_panic_and_no_difference(&format, &picks.concat());
+        }
+
+        #[test]
+        fn cuts_make_no_difference_inside_a_value(picks in prop::collection::vec(prop::sample::select(PIECES), 0..12), kind in 0..6) {
+            let (format, open) = [
+                (lines(), "<parameter=text>\n"),
+                (pairs(), "<arg_key>maybe</arg_key><arg_value>"),
+                (quoted(), "<parameter name=\"text\">"),
+                (flagged(), "<parameter name=\"arguments\">"),
+                (xml(), "<param name=\"free\">"),
+                (trimmed(), "<parameter name=\"mode\">"),
+            ].into_iter().nth(kind as usize).unwrap();
+            no_panic_and_no_difference(&format, &(open.to_owned() + &picks.concat()));
+        }
+    }
 }

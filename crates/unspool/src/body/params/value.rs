@@ -12,7 +12,7 @@ use super::{Cx, Eof, Next, ParamsSpec, State, Turn};
 use crate::body::Status;
 use crate::body::ends::LookPast;
 use crate::json::write::string_piece;
-use crate::scan::{Literal, Match, blanks, is_blank, prefix};
+use crate::scan::{Match, blanks, is_blank, prefix};
 
 /// An open value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -235,7 +235,7 @@ impl Value {
         match spec.template(self.template).close.at(bytes) {
             Match::No => {}
             Match::Partial => return Found::Undecided,
-            Match::Full(n) => match self.look.follows(turn, bytes, n, &spec.structure) {
+            Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure(&spec.structure)) {
                 Match::Full(_) => return Found::End(n),
                 Match::Partial if turn.is_last() => return Found::End(n),
                 Match::Partial => return Found::Undecided,
@@ -246,7 +246,7 @@ impl Value {
             match ender.literal.at(bytes) {
                 Match::No => {}
                 Match::Partial => return Found::Undecided,
-                Match::Full(n) => match self.look.follows(turn, bytes, n, &ender.followers) {
+                Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure(&ender.followers)) {
                     Match::Full(_) => return Found::End(0),
                     // Where the output is cut, a value that was not closed must not look complete.
                     Match::Partial if turn.cx.eof == Eof::Stop => return Found::End(0),
@@ -264,13 +264,6 @@ impl Value {
             Tried::Wait => Found::Undecided,
             Tried::No(_) => Found::Data,
         }
-    }
-}
-
-impl Look {
-    /// Whether, after a closer of `len` bytes and white space, one of `followers` stands.
-    fn follows(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8], len: usize, followers: &[Literal]) -> Match {
-        self.past.follows(bytes, len, followers, turn.cx.limits.blank, |rest| turn.spec.blanks(rest))
     }
 }
 

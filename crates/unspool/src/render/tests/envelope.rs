@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::{call, of, two_calls};
 
 #[test]
@@ -69,6 +71,16 @@ fn an_envelope_may_have_keys_and_ids_of_its_own() {
         "<|content_text|>Sure.<|end_message|>\
          <|message_model|><|content_invoke_tool_json|>{\"name\": \"tide\", \"args\": {\"port\": \"Looe\", \"days\": 3}}<|end_message|>\
          <|message_model|><|content_invoke_tool_json|>{\"name\": \"ping\", \"args\": {}}<|end_message|>"
+    );
+}
+
+#[test]
+fn a_request_may_ask_for_envelopes() {
+    let json = json!({"chat_template_kwargs": {"tool_call_format": "json"}});
+    assert_eq!(
+        of("", "k2_horizon").calls(two_calls()).with(json).text(),
+        "<ifm|tool_calls>\n<ifm|tool_call>{\"name\": \"tide\", \"arguments\": {\"port\": \"Looe\", \"days\": 3}}</ifm|tool_call>\
+         <ifm|tool_call>{\"name\": \"ping\", \"arguments\": {}}</ifm|tool_call></ifm|tool_calls>"
     );
 }
 

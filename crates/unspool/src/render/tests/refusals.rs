@@ -24,7 +24,7 @@ fn markup_in_text() {
 fn white_space_that_would_be_lost() {
     assert_eq!(of("mistral", "").answer(" \n").refused(), "content");
     assert_eq!(of("qwen3", "").thought("\n").answer("Seven.").refused(), "reasoning");
-    assert_eq!(of("ernie45", "").answer("Seven.\n").refused(), "content");
+    assert_eq!(of("", "ernie45").answer("\nSeven.\n").text(), "<response>\n\nSeven.\n\n</response>\n");
     assert_eq!(of("mistral", "").answer("\n Seven. ").text(), "\n Seven. ");
 }
 
