@@ -50,7 +50,7 @@ fn a_reply_gives_its_events_and_its_message() {
     let call = &message["tool_calls"][0];
     assert_eq!((&call["name"], &call["arguments"]), (&json!("tide"), &json!("{\"harbour\": \"Looe\"}")));
     assert_eq!(message["finish_reason"], "tool_calls");
-    let id = out.iter().find_map(|line| line["event"]["id"].as_str()).expect("an id");
+    let id = out.iter().find_map(|line| line["event"]["call_start"]["id"].as_str()).expect("an id");
     assert_eq!(call["id"], id);
 }
 
@@ -209,7 +209,7 @@ fn answers_come_at_once() {
                 panic!("the answer to {word:?} is {said:?}");
             });
             let event: Value = serde_json::from_str(&answer).expect("JSON");
-            said.push_str(event["event"]["text"].as_str().expect("a text"));
+            said.push_str(event["event"]["content"]["text"].as_str().expect("a text"));
         }
     }
     drop(input);

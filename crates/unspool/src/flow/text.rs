@@ -159,7 +159,8 @@ impl<'a> Flow<'a> {
                         return Go::Again;
                     }
                 }
-                self.begin_text(at + first);
+                // The text is looked at again as a run: its first byte begins no pattern.
+                self.text_starts(at + first);
                 Go::Again
             }
         }
@@ -167,6 +168,12 @@ impl<'a> Flow<'a> {
 
     /// Text begins: the place says which field it is, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
+        self.text_starts(to);
+        self.give(to);
+    }
+
+    /// As [`Self::begin_text`], without giving any of it.
+    fn text_starts(&mut self, to: usize) {
         self.s.seen = 0;
         self.s.fresh = false;
         match self.s.place {
@@ -178,7 +185,6 @@ impl<'a> Flow<'a> {
         if !self.s.place.thinks() {
             self.tokens.open_gate(self.offset(to));
         }
-        self.give(to);
     }
 
     /// In a header text is held: an opener says that it goes.
