@@ -78,13 +78,12 @@ impl Literal {
         Match::Full(at)
     }
 
-    /// How many bytes of `input` agree with the literal before one that does not.
+    /// How many bytes of `input` leave it open whether the literal stands there.
     pub(crate) fn reach(&self, input: &[u8]) -> usize {
         let most = (self.text.len() + LOOSE_BLANKS).min(input.len());
         for n in 1..=most {
             match self.at(&input[..n]) {
-                Match::No => return n - 1,
-                Match::Full(_) => return n,
+                Match::No | Match::Full(_) => return n - 1,
                 Match::Partial => {}
             }
         }

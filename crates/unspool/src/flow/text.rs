@@ -148,7 +148,8 @@ impl<'a> Flow<'a> {
                 let first = self.w[at..].chars().next().map_or(0, char::len_utf8);
                 if self.s.place == Place::Wait {
                     // The gate opens with the byte that shows it to be no marker; at the end none did.
-                    let reach = tables.set(Place::Wait).reach(&bytes[at..]);
+                    let begins = |id| self.tokens.begins(self.offset(at), id);
+                    let reach = tables.set(Place::Wait).reach(&bytes[at..], begins);
                     if at + reach < bytes.len() {
                         self.tokens.open_gate(self.offset(at + reach.max(first - 1) + 1));
                     } else {

@@ -1,0 +1,173 @@
+//! The other parsers, as their serving layers use them.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use dynamo::{UnifiedParser, UnifiedParserEvent, UnifiedParserInit, UnifiedParserOutput, UnifiedParserStartingState};
+use dynamo_parsers_v2 as dynamo;
+use openai_protocol::common::Tool;
+use reasoning_parser::ReasoningParser;
+use serde_json::json;
+use tool_parser::ToolParser;
+
+use crate::answer::Answer;
+use crate::contest::{Contestant, Maker};
+use crate::input::{Format, parameters};
+
+/// Whether the prompt has opened the thought, so that the output does not.
+fn opened_by_prompt(sample: &str) -> bool {
+    sample.contains("</think>") && !sample.contains("<think>")
+}
+
+/// smg: what its reasoning parser calls normal text goes to its tool parser.
+struct Smg {
+    reasoning: Box<dyn ReasoningParser>,
+    calls: Box<dyn ToolParser>,
+    tools: Vec<Tool>,
+}
+
+pub(crate) fn smg(format: &Format, sample: &str) -> Maker {
+    let (reasoning, calls) = format.smg?;
+    let opened = opened_by_prompt(sample);
+    let (thoughts, callers) = (reasoning_parser::ParserFactory::new(), tool_parser::ParserFactory::new());
+    let tools: Vec<Tool> = serde_json::from_value(json!([
+        {"type": "function", "function": {"name": "save", "parameters": parameters()}}
+    ]))
+    .expect("a tool");
+    Some(Box::new(move || {
+        let mut reasoning = thoughts.registry().create_parser(reasoning).expect("a reasoning parser of smg");
+        if opened {
+            reasoning.mark_reasoning_started();
+            reasoning.mark_think_start_stripped();
+        }
+        let calls = callers.registry().create_parser(calls).expect("a tool parser of smg");
+        Box::new(Smg { reasoning, calls, tools: tools.clone() })
+    }))
+}
+
+/// The futures of the tool parsers wait for nothing.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("a parser that waits"),
+    }
+}
+
+impl Smg {
+    fn normal(&mut self, text: &str, answer: &mut Answer) {
+        if text.is_empty() {
+            return;
+        }
+        match ready(self.calls.parse_incremental(text, &self.tools)) {
+            Ok(result) => {
+                answer.content.push_str(&result.normal_text);
+                for call in result.calls {
+                    item(&call, answer);
+                }
+            }
+            Err(_) => answer.failed = true,
+        }
+    }
+}
+
+fn item(call: &tool_parser::types::ToolCallItem, answer: &mut Answer) {
+    if let Some(name) = &call.name {
+        answer.name(call.tool_index, name);
+    }
+    answer.arguments(call.tool_index, &call.parameters);
+}
+
+impl Contestant for Smg {
+    fn push(&mut self, piece: &str, answer: &mut Answer) {
+        match self.reasoning.parse_reasoning_streaming_incremental(piece) {
+            Ok(result) => {
+                answer.reasoning.push_str(&result.reasoning_text);
+                self.normal(&result.normal_text, answer);
+            }
+            Err(_) => answer.failed = true,
+        }
+    }
+
+    fn finish(&mut self, answer: &mut Answer) {
+        if let Ok(rest) = self.reasoning.flush() {
+            answer.reasoning.push_str(&rest.reasoning_text);
+            self.normal(&rest.normal_text, answer);
+        }
+        for call in self.calls.get_unstreamed_tool_args().unwrap_or_default() {
+            item(&call, answer);
+        }
+        answer.content.push_str(&self.calls.take_unstreamed_normal_text());
+    }
+
+    fn whole(&mut self, text: &str, answer: &mut Answer) {
+        let Ok(parts) = self.reasoning.detect_and_parse_reasoning(text) else {
+            answer.failed = true;
+            return;
+        };
+        answer.reasoning.push_str(&parts.reasoning_text);
+        match ready(self.calls.parse_complete_with_tools(&parts.normal_text, &self.tools)) {
+            Ok((content, calls)) => {
+                answer.content.push_str(&content);
+                for (index, call) in calls.iter().enumerate() {
+                    answer.name(index, &call.function.name);
+                    answer.arguments(index, &call.function.arguments);
+                }
+            }
+            Err(_) => answer.failed = true,
+        }
+    }
+}
+
+/// dynamo: one parser for all three.
+struct Dynamo {
+    parser: Box<dyn UnifiedParser>,
+    output: UnifiedParserOutput,
+}
+
+pub(crate) fn dynamo(format: &Format, sample: &str) -> Maker {
+    let family = format.dynamo?;
+    let opened = opened_by_prompt(sample);
+    let tools = vec![dynamo::Tool { name: "save".into(), description: None, parameters: parameters(), strict: None }];
+    Some(Box::new(move || {
+        let mut parser = dynamo::create_unified_parser_for_family(family, &tools).expect("a family of dynamo");
+        let mut init = UnifiedParserInit::native(&[]);
+        if opened {
+            init.starting_state = UnifiedParserStartingState::Reasoning;
+        }
+        parser.initialize_request(init).expect("a start");
+        Box::new(Dynamo { parser, output: UnifiedParserOutput::default() })
+    }))
+}
+
+impl Dynamo {
+    fn drain(&mut self, answer: &mut Answer) {
+        for event in self.output.events.drain(..) {
+            match event {
+                UnifiedParserEvent::Text(text) => answer.content.push_str(&text),
+                UnifiedParserEvent::Reasoning(text) => answer.reasoning.push_str(&text),
+                UnifiedParserEvent::ToolCall(call) => {
+                    if let Some(name) = &call.name {
+                        answer.name(call.tool_index, name);
+                    }
+                    answer.arguments(call.tool_index, &call.arguments);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Contestant for Dynamo {
+    fn push(&mut self, piece: &str, answer: &mut Answer) {
+        answer.failed |= self.parser.parse_into(piece, &mut self.output).is_err();
+        self.drain(answer);
+    }
+
+    fn finish(&mut self, answer: &mut Answer) {
+        match self.parser.finish() {
+            Ok(output) => self.output = output,
+            Err(_) => answer.failed = true,
+        }
+        self.drain(answer);
+    }
+}
