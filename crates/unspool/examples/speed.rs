@@ -1,5 +1,7 @@
 //! How fast each syntax is, in nanoseconds a token of about four bytes: `cargo run --release --example speed`.
 
+#![allow(clippy::print_stdout, missing_docs, reason = "an example prints its table")]
+
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -96,7 +98,7 @@ fn main() {
             let mut bytes = 0;
             let mut sink = |event: Event<'_>| {
                 if let Event::Content(t) = event {
-                    bytes += t.len()
+                    bytes += t.len();
                 }
             };
             let start = Instant::now();
