@@ -10,6 +10,8 @@ mod emit;
 pub(crate) mod explain;
 pub(crate) mod ids;
 pub(crate) mod marker;
+mod opening;
+mod openings;
 pub(crate) mod scanset;
 pub(crate) mod state;
 pub(crate) mod tables;

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::body::{BodySpec, Follow};
-use crate::format::file::{
-    AfterThought, Blocks, By, Channels, Commit, Container, Filter, FormatFile, Into, Opener, StartState, Tools, Where,
-};
+use crate::body::BodySpec;
+use crate::format::file::{AfterThought, Blocks, By, Channels, Filter, FormatFile, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::{Op, Program};
+use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
 use super::marker::{Marker, Strip, around};
+use super::openings::is_marker;
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
 
@@ -111,30 +110,30 @@ pub(crate) struct Source<'a> {
 
 /// A pattern before it is put into states.
 #[derive(Clone)]
-struct Role {
-    marker: Marker,
-    id: Option<u32>,
-    loose: bool,
+pub(super) struct Role {
+    pub(super) marker: Marker,
+    pub(super) id: Option<u32>,
+    pub(super) loose: bool,
 }
 
-struct Builder<'a> {
-    source: &'a Source<'a>,
-    by: By,
-    trails: Vec<Vec<Strip>>,
-    alternatives: Vec<Alternative>,
-    forms: Vec<Form>,
-    blocks: Vec<Block>,
-    openings: Vec<Vec<usize>>,
+pub(super) struct Builder<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) by: By,
+    pub(super) trails: Vec<Vec<Strip>>,
+    pub(super) alternatives: Vec<Alternative>,
+    pub(super) forms: Vec<Form>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) openings: Vec<Vec<usize>>,
     /// First literals of openings, by where they count.
-    open_outside: Vec<(Role, usize)>,
-    open_inside: Vec<(Role, usize)>,
-    open_gap: Vec<(Role, usize)>,
-    bare_in_block: Option<usize>,
-    close_blocks: Vec<Role>,
-    close_calls: Vec<Role>,
+    pub(super) open_outside: Vec<(Role, usize)>,
+    pub(super) open_inside: Vec<(Role, usize)>,
+    pub(super) open_gap: Vec<(Role, usize)>,
+    pub(super) bare_in_block: Option<usize>,
+    pub(super) close_blocks: Vec<Role>,
+    pub(super) close_calls: Vec<Role>,
 }
 
-fn template(text: &str, key: &str) -> Result<Template, Fault> {
+pub(super) fn template(text: &str, key: &str) -> Result<Template, Fault> {
     Template::parse(text).map_err(|e| (key.to_owned(), e.message))
 }
 
@@ -171,7 +170,7 @@ impl Tables {
 }
 
 impl Builder<'_> {
-    fn role(&self, marker: Marker, thinking: bool) -> Role {
+    pub(super) fn role(&self, marker: Marker, thinking: bool) -> Role {
         let by_id = match self.by {
             By::Auto => thinking,
             By::Text => false,
@@ -181,236 +180,13 @@ impl Builder<'_> {
         Role { marker, id, loose: false }
     }
 
-    fn literal_role(&self, text: &str, thinking: bool) -> Role {
+    pub(super) fn literal_role(&self, text: &str, thinking: bool) -> Role {
         self.role(Marker::read(&[Part::Text(text.to_owned())]), thinking)
     }
 
-    fn opening(&mut self, alternatives: Vec<usize>) -> usize {
+    pub(super) fn opening(&mut self, alternatives: Vec<usize>) -> usize {
         self.openings.push(alternatives);
         self.openings.len() - 1
-    }
-
-    fn tools(&mut self, tools: &Tools) -> Result<(), Fault> {
-        let calls: Vec<Template> = tools.call.iter().map(|c| template(c, "tools.call")).collect::<Result<_, _>>()?;
-        let blocks: Vec<Template> = tools.block.iter().map(|c| template(c, "tools.block")).collect::<Result<_, _>>()?;
-        if calls.is_empty() {
-            return Err(("tools.call".into(), "a tools half needs a call template".into()));
-        }
-        let mut follow = follow(&calls, &blocks, tools.loose);
-        if let Some(words) = self.channel_words() {
-            // A message's end closes its body, whichever it is.
-            let ends = words.end.iter().map(|end| Literal::new(end, false));
-            follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
-        }
-        let follow = follow;
-        for call in &calls {
-            let slot = call.body().ok_or_else(|| {
-                ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
-            })?;
-            let body = BodySpec::new(slot, tools, follow.clone()).map_err(|m| ("tools".to_owned(), m))?;
-            let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
-            let mut closers = literals(after, tools.loose);
-            if let Some(words) = self.channel_words() {
-                // What ends the message is the flow's to read.
-                closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
-            }
-            self.forms.push(Form { body, closers });
-        }
-        let structure = structure(tools, &follow)?;
-        for block in &blocks {
-            self.block(tools, block, &calls, &structure);
-        }
-        for (form, call) in calls.iter().enumerate() {
-            self.bare_call(tools, form, call, &structure, blocks.is_empty());
-        }
-        self.guided(tools)?;
-        for form in &self.forms {
-            for closer in &form.closers {
-                let mut role = Role {
-                    marker: Marker::read(&[Part::Text(closer.text().to_owned())]),
-                    id: None,
-                    loose: tools.loose,
-                };
-                role.marker.literal = closer.text().to_owned();
-                self.close_calls.push(role);
-            }
-        }
-        Ok(())
-    }
-
-    fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {
-        let mut all = parts.to_vec();
-        let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
-        all.extend_from_slice(&call.parts[..end]);
-        let mut program = Program::new(&all, tools.loose);
-        if matches!(program.ops.last(), Some(Op::Space)) {
-            program.ops.pop();
-        }
-        match call.body() {
-            Some(Slot::Params | Slot::Elements) => {
-                if program.ends_in_slot() {
-                    program.ops.push(Op::Expect(structure.to_vec()));
-                }
-                program.structure = structure.to_vec();
-            }
-            Some(Slot::Json) if program.ends_in_slot() => program.ops.push(Op::Expect(vec![Literal::exact("{")])),
-            Some(Slot::Literals) if program.ends_in_slot() => {
-                program.ops.push(Op::Expect(vec![Literal::exact("{"), Literal::exact("(")]));
-            }
-            Some(Slot::Kwargs) => program.ops.push(Op::KwargsFollow),
-            // Another template may open with the same marker.
-            Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
-            _ => {}
-        }
-        program
-    }
-
-    fn block(&mut self, tools: &Tools, block: &Template, calls: &[Template], structure: &[Literal]) {
-        let Some((open, close)) = around(block, Slot::Calls) else { return };
-        let at = block.position(|s| s == Slot::Calls).unwrap_or(0);
-        let index = self.blocks.len();
-        let single = self.source.special.contains_key(&open.literal);
-        self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
-        let mut alternatives = Vec::new();
-        for (form, call) in calls.iter().enumerate() {
-            let mut program = self.program(&block.parts[..at], call, tools, structure);
-            let first = take_first_literal(&mut program);
-            let Some(first) = first else { continue };
-            alternatives.push(self.alternatives.len());
-            self.alternatives.push(Alternative {
-                program,
-                form,
-                block: Some(index),
-                bare: false,
-                at_start: tools.r#where == Where::Start && !is_marker(first.text()),
-                guided: Guided::No,
-            });
-        }
-        let opening = self.opening(alternatives);
-        let first = first_literal_text(&open.literal);
-        let role = Role { marker: Marker { literal: first, ..open }, id: None, loose: tools.loose };
-        self.open_outside.push((role, opening));
-        for closer in block_closers(&close, tools.loose) {
-            let mut role = self.literal_role(closer.text(), false);
-            role.marker.lead = close.lead.clone();
-            role.loose = tools.loose;
-            self.close_blocks.push(role);
-        }
-    }
-
-    /// A call by itself, outside a block or as a further call inside one.
-    fn bare_call(&mut self, tools: &Tools, form: usize, call: &Template, structure: &[Literal], no_block: bool) {
-        let mut program = self.program(&[], call, tools, structure);
-        let lead = match call.parts.first() {
-            Some(Part::Text(text)) => text[..text.len() - text.trim_start().len()].to_owned(),
-            _ => String::new(),
-        };
-        let base = Alternative {
-            program: Program::default(),
-            form,
-            block: None,
-            bare: false,
-            at_start: false,
-            guided: Guided::No,
-        };
-        match take_first_literal(&mut program) {
-            Some(first) => {
-                let opening = self.opening(vec![self.alternatives.len()]);
-                self.alternatives.push(Alternative { program, ..base });
-                let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
-                if !lead.is_empty() {
-                    marker.lead.push(Strip { text: lead.into(), of_marker: false });
-                }
-                let role = Role { marker, id: None, loose: tools.loose };
-                self.open_inside.push((role.clone(), opening));
-                self.open_outside.push((role, opening));
-            }
-            None if call.body() == Some(Slot::Envelope) => {
-                let list = matches!(tools.envelope.container, Container::Array | Container::Either);
-                let object = matches!(tools.envelope.container, Container::Object | Container::Either);
-                let opening = self.opening(vec![self.alternatives.len()]);
-                let at_start = tools.r#where == Where::Start;
-                self.alternatives.push(Alternative { bare: true, at_start: at_start && no_block, ..base.clone() });
-                for text in [("[", list), ("{", object)].into_iter().filter(|(_, on)| *on).map(|(t, _)| t) {
-                    let role =
-                        Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
-                    self.open_inside.push((role.clone(), opening));
-                    if no_block {
-                        self.open_outside.push((role, opening));
-                    }
-                }
-                self.separated(tools, &Program::default(), &base);
-            }
-            None => {
-                self.separated(tools, &program, &base);
-            }
-        }
-    }
-
-    /// Calls behind a separator; a separator of white space alone lets a call begin at any text in its block.
-    fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative) {
-        for between in tools.between.iter() {
-            let literal = between.trim();
-            let opening = self.opening(vec![self.alternatives.len()]);
-            self.alternatives.push(Alternative {
-                program: Program {
-                    ops: [vec![Op::Space], program.ops.clone()].concat(),
-                    structure: program.structure.clone(),
-                },
-                bare: false,
-                ..base.clone()
-            });
-            if literal.is_empty() {
-                self.alternatives.last_mut().iter_mut().for_each(|a| a.program.ops = program.ops.clone());
-                self.bare_in_block = Some(opening);
-                continue;
-            }
-            let role = Role { marker: Marker { literal: literal.into(), ..Marker::default() }, id: None, loose: false };
-            self.open_inside.push((role.clone(), opening));
-            self.open_gap.push((role, opening));
-        }
-    }
-
-    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. A format
-    /// whose calls are bare JSON anyway reads it with its own templates.
-    fn guided(&mut self, tools: &Tools) -> Result<(), Fault> {
-        if self.alternatives.iter().any(|a| a.bare && a.block.is_none()) {
-            return Ok(());
-        }
-        let mut words = tools.clone();
-        words.envelope = crate::format::file::EnvelopeWords {
-            container: Container::Either,
-            commit: Commit::Arguments,
-            arguments: crate::format::file::List(vec!["parameters".into(), "arguments".into()]),
-            ..Default::default()
-        };
-        let fault = |m| ("tools".to_owned(), m);
-        let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(fault)?;
-        let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(fault)?;
-        for (text, body, guided) in [
-            ("[", list.clone(), &[Guided::Required, Guided::Named][..]),
-            ("{", list, &[Guided::Required]),
-            ("{", json, &[Guided::Named]),
-        ] {
-            let form = self.forms.len();
-            self.forms.push(Form { body, closers: Vec::new() });
-            let mut alternatives = Vec::new();
-            for guided in guided {
-                alternatives.push(self.alternatives.len());
-                self.alternatives.push(Alternative {
-                    program: Program::default(),
-                    form,
-                    block: None,
-                    bare: true,
-                    at_start: true,
-                    guided: *guided,
-                });
-            }
-            let opening = self.opening(alternatives);
-            let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
-            self.open_outside.push((role, opening));
-        }
-        Ok(())
     }
 
     fn trail(&mut self, strips: &[Strip]) -> Option<usize> {
@@ -548,7 +324,7 @@ impl Builder<'_> {
         })
     }
 
-    fn channel_words(&self) -> Option<&Channels> {
+    pub(super) fn channel_words(&self) -> Option<&Channels> {
         self.source
             .reasoning
             .and_then(|f| f.channels.as_ref())
@@ -702,95 +478,4 @@ impl Messages {
             _ => [&self.end[..], &self.next, calls, rest].concat(),
         }
     }
-}
-
-/// Literals that mark structure behind a call's name.
-fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
-    let mut out = Vec::new();
-    for text in tools.param.iter() {
-        let param = template(text, "tools.param")?;
-        if let Some(first) = Program::new(&param.parts, tools.loose).first_literal() {
-            out.push(first.clone());
-        }
-    }
-    out.extend(follow.call_close.iter().chain(&follow.block_close).chain(&follow.call_open).cloned());
-    Ok(out)
-}
-
-/// What may stand behind a body, from all templates.
-fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
-    let mut follow = Follow::default();
-    let add = |list: &mut Vec<Literal>, literal: Literal| {
-        if !list.contains(&literal) {
-            list.push(literal);
-        }
-    };
-    for call in calls {
-        let end = call.position(Slot::is_body).unwrap_or(0);
-        for (i, closer) in literals(&call.parts[end + 1..], loose).into_iter().enumerate() {
-            if i > 0 {
-                add(&mut follow.block_close, closer.clone());
-            }
-            add(&mut follow.call_close, closer);
-        }
-        if let Some(first) = Program::new(&call.parts[..end], loose).first_literal() {
-            add(&mut follow.call_open, first.clone());
-        }
-    }
-    for block in blocks {
-        if let Some((open, close)) = around(block, Slot::Calls) {
-            if !open.literal.is_empty() {
-                add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
-            }
-            for closer in block_closers(&close, loose) {
-                add(&mut follow.block_close, closer);
-            }
-        }
-    }
-    follow
-}
-
-/// All literals of template parts.
-fn literals(parts: &[Part], loose: bool) -> Vec<Literal> {
-    Program::new(parts, loose)
-        .ops
-        .into_iter()
-        .filter_map(|op| match op {
-            Op::Literal(literal) => Some(literal),
-            _ => None,
-        })
-        .collect()
-}
-
-/// The literals that close a block; each may be missing.
-fn block_closers(close: &Marker, loose: bool) -> Vec<Literal> {
-    literals(&[Part::Text(close.literal.clone())], loose)
-}
-
-fn first_literal_text(text: &str) -> String {
-    Program::new(&[Part::Text(text.to_owned())], false)
-        .first_literal()
-        .map_or_else(String::new, |l| l.text().to_owned())
-}
-
-/// Takes the first literal off a program; the pattern of the state stands for it.
-fn take_first_literal(program: &mut Program) -> Option<Literal> {
-    let at = program.ops.iter().position(|op| !matches!(op, Op::Space))?;
-    let Op::Literal(first) = program.ops[at].clone() else { return None };
-    program.ops.drain(..=at);
-    Some(first)
-}
-
-/// The brackets with which an envelope begins.
-fn containers(tools: &Tools) -> Vec<Literal> {
-    match tools.envelope.container {
-        Container::Object => vec![Literal::exact("{")],
-        Container::Array => vec![Literal::exact("[")],
-        Container::Either => vec![Literal::exact("["), Literal::exact("{")],
-    }
-}
-
-/// Whether a literal is a marker by itself, not punctuation that ordinary text uses.
-fn is_marker(text: &str) -> bool {
-    text.len() > 1
 }

@@ -1,0 +1,294 @@
+//! Openings of calls: held until the name is known, or given back where they stood ("retreat").
+
+use std::borrow::Cow;
+
+use crate::body::params::blank_marks;
+use crate::body::{Cx, Eof, Out, Status};
+use crate::diagnostic::DiagnosticKind;
+use crate::format::template::Slot;
+use crate::head::{Advance, Op, Thread};
+use crate::request::{IncompleteCalls, ToolChoice};
+use crate::scan::Match;
+
+use super::calls::Opened;
+use super::state::{Early, Head, Mode, Origin, Place};
+use super::tables::{Alternative, Guided};
+use super::{Flow, Go};
+
+/// Takes nothing: an envelope before its name writes nothing.
+struct Silent;
+
+impl Out for Silent {
+    fn args(&mut self, _json: &str) {}
+    fn note(&mut self, _kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {}
+}
+
+impl Flow<'_> {
+    /// The alternatives of an opening that count here and in this request.
+    pub(crate) fn alternatives(&self, opening: usize) -> impl Iterator<Item = usize> + '_ {
+        let all = self.tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
+        all.iter().copied().filter(|i| self.counts(&self.tables.alternatives[*i]))
+    }
+
+    fn counts(&self, alternative: &Alternative) -> bool {
+        let at_start = self.s.fresh
+            && !self.s.content_said
+            && matches!(self.s.place, Place::Wait | Place::Content | Place::After | Place::Gap | Place::GapAfter);
+        let wanted = match alternative.guided {
+            Guided::No => true,
+            Guided::Required => self.wishes.choice == ToolChoice::Required,
+            Guided::Named => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
+        };
+        wanted && (!alternative.at_start || at_start)
+    }
+
+    /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
+    pub(crate) fn open(&mut self, opening: usize, marker: usize, end: usize) {
+        let origin =
+            Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
+        if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
+            && !self.bare(opening)
+        {
+            self.tokens.open_gate(self.offset(end));
+        }
+        let threads = self
+            .alternatives(opening)
+            .map(|i| {
+                let from = if self.tables.alternatives[i].bare { origin.lead } else { origin.first };
+                (i, Thread::at(from))
+            })
+            .collect();
+        self.s.mode = Mode::Head(Head { origin, threads });
+    }
+
+    /// Whether an opening has no marker of its own.
+    fn bare(&self, opening: usize) -> bool {
+        self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].bare)
+    }
+
+    /// Reads an opening until its name is known.
+    pub(crate) fn head(&mut self) -> Go {
+        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
+        let held = in_tags(&self.w[self.pos..], self.tables.marks);
+        let mut accepted = None;
+        let mut last = head.origin.first;
+        let tables = self.tables;
+        let (over, limits) = (self.eof != Eof::No, self.limits);
+        let mut i = 0;
+        while let Some((alternative, thread)) = head.threads.get_mut(i) {
+            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
+                Advance::Accept if accepted.is_none() => accepted = Some(i),
+                Advance::Accept | Advance::More => {}
+                Advance::Fail => {
+                    last = last.max(thread.pos);
+                    head.threads.remove(i);
+                    continue;
+                }
+            }
+            i += 1;
+        }
+        if let Some(i) = accepted {
+            let (alternative, thread) = head.threads[i].clone();
+            let origin = head.origin;
+            self.accept(alternative, &thread, origin);
+            return Go::Again;
+        }
+        if head.threads.is_empty() || held.len() > limits.head + limits.name {
+            let origin = head.origin;
+            self.retreat_held(origin, last);
+            return Go::Again;
+        }
+        Go::Wait
+    }
+
+    /// An opening's template fits up to its body.
+    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin) {
+        let tables = self.tables;
+        let form = tables.alternatives[alternative].form;
+        let machine = tables.forms[form].body.machine();
+        let held = &self.w[self.pos..];
+        let raw = held[..thread.pos].to_owned();
+        let held = &in_tags(held, tables.marks);
+        let start = self.offset(self.pos);
+        let guided = tables.alternatives[alternative].guided;
+        if machine.names_itself() {
+            self.pos += thread.pos;
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine }));
+            return;
+        }
+        let (name, id) = match (guided, &self.wishes.choice) {
+            (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
+            _ => self.read_name(thread, held),
+        };
+        self.pos += thread.pos;
+        let opened = Opened { alternative, name, id, closed: thread.closed, origin, raw, start };
+        self.announce(opened, machine);
+    }
+
+    /// Name and native id, from the slots of an opening.
+    fn read_name(&self, thread: &Thread, held: &str) -> (String, Option<String>) {
+        let id = thread.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
+        if let Some(name) = thread.value(Slot::Name, held) {
+            return (name.to_owned(), id.filter(|id| !id.is_empty()));
+        }
+        let id = id.unwrap_or_default();
+        let pattern = self.tables.words.native_ids.as_deref().unwrap_or("{name}");
+        let (before, after) = pattern.split_once("{name}").unwrap_or(("", ""));
+        let separator = after.split("{index}").next().unwrap_or("");
+        let tail = id.strip_prefix(before).unwrap_or(&id);
+        let counted = tail
+            .rsplit_once(separator)
+            .filter(|(name, index)| !separator.is_empty() && !name.is_empty() && is_number(index))
+            .map(|(name, _)| name.to_owned());
+        match counted {
+            Some(name) => (name, Some(id)),
+            None => (tail.to_owned(), None),
+        }
+    }
+
+    /// Reads an envelope until it names its call.
+    pub(crate) fn early(&mut self) -> Go {
+        let Mode::Early(early) = &mut self.s.mode else { return Go::Wait };
+        let tables = self.tables;
+        let form = tables.alternatives[early.alternative].form;
+        let input = &self.w[self.pos..];
+        let mut cx = Cx { out: &mut Silent, schema: None, limits: self.limits, eof: self.eof };
+        let step = early.machine.step(&tables.forms[form].body, &mut cx, input);
+        early.raw.push_str(&input[..step.consumed]);
+        self.pos += step.consumed;
+        match step.status {
+            Status::Named => {
+                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+                let early = *early;
+                let opened = Opened {
+                    alternative: early.alternative,
+                    name: early.machine.name().to_owned(),
+                    id: early.machine.id().map(str::to_owned),
+                    closed: false,
+                    origin: early.origin,
+                    raw: early.raw,
+                    start: early.start,
+                };
+                self.announce(opened, early.machine);
+                Go::Again
+            }
+            Status::More if self.eof == Eof::No => Go::Wait,
+            _ => {
+                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+                self.retreat_early(*early);
+                Go::Again
+            }
+        }
+    }
+
+    /// No call follows: the held bytes up to `last` go back to where the opener stood.
+    fn retreat_held(&mut self, origin: Origin, last: usize) {
+        self.s.mode = Mode::Text;
+        self.s.place = origin.place;
+        self.s.fresh = origin.fresh;
+        let held = &self.w[self.pos..];
+        let mut last = last.max(origin.first).min(held.len());
+        while !held.is_char_boundary(last) {
+            last -= 1;
+        }
+        if self.over()
+            && !held[last..].trim().is_empty()
+            && held.len() - last <= self.limits.name
+            && self.cut_off(held, last)
+        {
+            // The output ended inside the opening: all of it is raw text, the wrapper too.
+            last = held.len();
+        }
+        if self.over() && self.wishes.incomplete == IncompleteCalls::Drop && last == held.len() {
+            let at = self.offset(self.pos);
+            self.note(DiagnosticKind::CallDropped, at, held, "the output ended in the opening of a call");
+            self.pos = self.w.len();
+            return;
+        }
+        let to = self.pos + last;
+        if self.vanishes(origin, &held[origin.lead..last])
+            && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
+        {
+            self.lead(self.pos + origin.lead, false);
+            self.pos = to;
+            self.after_call(true);
+            return;
+        }
+        let at = self.offset(self.pos);
+        self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
+        self.begin_text(to);
+    }
+
+    /// Whether the held bytes end in what might have become the call's own opener.
+    fn cut_off(&self, held: &str, from: usize) -> bool {
+        let rest = held[from.min(held.len())..].trim_start();
+        !rest.is_empty()
+            && self.tables.alternatives.iter().any(|a| match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
+                Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
+                Some(Op::Slot(_)) => true,
+                _ => false,
+            })
+    }
+
+    /// A wrapper without a call that is one vocabulary entry is markup that vanishes; in a thought it is text.
+    fn vanishes(&self, origin: Origin, text: &str) -> bool {
+        !origin.place.thinks()
+            && self.tables.blocks.iter().any(|block| {
+                block.single
+                    && match block.opener.at(text.as_bytes()) {
+                        Match::Full(n) => text[n..].trim().is_empty(),
+                        _ => false,
+                    }
+            })
+    }
+
+    fn retreat_early(&mut self, early: Early) {
+        self.s.place = early.origin.place;
+        self.s.fresh = early.origin.fresh;
+        let bare = self.tables.alternatives[early.alternative].bare;
+        if self.over() && !bare && self.wishes.incomplete == IncompleteCalls::Drop {
+            self.note(
+                DiagnosticKind::CallDropped,
+                early.start,
+                &early.raw,
+                "the output ended in the opening of a call",
+            );
+            return;
+        }
+        if !bare {
+            self.note(
+                DiagnosticKind::NoCallFollows,
+                early.start,
+                &early.raw,
+                "no call follows this opener; it is text",
+            );
+        }
+        self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
+        self.text_begins();
+        self.text_of_place(&early.raw, early.start);
+        if bare && early.raw.len() == early.origin.lead {
+            // Not even the first byte fits; it is text, or it would open again.
+            let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
+            self.give(self.pos + first);
+            return;
+        }
+        if bare && let Some(scan) = early.machine.into_scan() {
+            self.s.mode = Mode::Skip(scan);
+        }
+    }
+
+    /// As `begin_text`, for text that is no longer in the window.
+    fn text_begins(&mut self) {
+        let to = self.pos;
+        self.begin_text(to);
+    }
+}
+
+/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
+fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
+    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
