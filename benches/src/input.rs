@@ -67,7 +67,7 @@ fn prose(bytes: usize) -> String {
 
 fn call(bytes: usize, n: usize) -> ToolCall {
     let arguments = json!({"text": prose(bytes), "n": n}).to_string();
-    ToolCall { name: "save".into(), arguments, ..ToolCall::default() }
+    ToolCall { name: "save".into(), arguments, complete: true, ..ToolCall::default() }
 }
 
 /// A full turn: a third thought, a third content, a third in the arguments of two calls.
