@@ -1,6 +1,6 @@
 //! Tools and their schemas, as far as typing needs them: which kinds of JSON value each parameter may be.
 //!
-//! A schema is compiled once per request into a flat list of [`Type`]s. What cannot be read says nothing; it never fails.
+//! A schema is compiled once per request into a flat list of types. What cannot be read says nothing; it never fails.
 
 mod compile;
 mod kinds;
