@@ -245,7 +245,8 @@ impl Flow<'_> {
             }
             return;
         }
-        let mut raw = call.raw.take().unwrap_or_default();
+        // The text goes, the wish stays: a later call of the same list has to wait as well.
+        let mut raw = call.raw.as_mut().map(std::mem::take).unwrap_or_default();
         if self.over() {
             raw.push_str(&self.w[self.pos..]);
             self.pos = self.w.len();
