@@ -65,6 +65,11 @@ pub(crate) trait Out {
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
 }
 
+/// Tells of bytes that have no place in the arguments.
+pub(crate) fn unplaced(out: &mut dyn Out, at: usize, text: &str) {
+    out.note(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
+}
+
 /// What a body may ask for in a step.
 pub(crate) struct Cx<'a> {
     /// Where the JSON goes.

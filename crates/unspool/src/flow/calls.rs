@@ -32,6 +32,14 @@ struct Writer<'a> {
     notes: Vec<(DiagnosticKind, usize, String, String)>,
 }
 
+impl<'a> Writer<'a> {
+    /// Writes for an open call, at most so many bytes.
+    #[inline]
+    fn new(sink: &'a mut dyn crate::event::Sink, open: Option<&'a mut OpenCall>, most: usize) -> Self {
+        Self { sink, open, most, over: false, notes: Vec::new() }
+    }
+}
+
 impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
@@ -94,15 +102,9 @@ impl Flow<'_> {
             self.close_call(&mut call, true);
             self.s.mode = Mode::Text;
             self.after_call(in_block);
-            self.skip_self_closer();
             return;
         }
         self.s.mode = Mode::Body(Box::new(call));
-    }
-
-    /// Behind `/` of a tag that closed itself stands the tag's end, read with the opening; nothing is left to do.
-    fn skip_self_closer(&mut self) {
-        self.s.seen = 0;
     }
 
     fn announce_call(&mut self, call: &mut Call, name: &str, id: Option<String>) {
@@ -110,9 +112,10 @@ impl Flow<'_> {
         let index = (!filtered).then_some(self.s.calls);
         let id = id.unwrap_or_else(|| self.call_id(name));
         self.s.calls_seen += 1;
+        let function = self.wishes.tools.position(name);
         if filtered {
             self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
-        } else if self.wishes.tools.get(name).is_none() {
+        } else if function.is_none() {
             self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
         }
         let waiting = call.raw.is_some().then(String::new);
@@ -120,7 +123,7 @@ impl Flow<'_> {
             self.s.calls += 1;
             self.sink.event(Event::CallStart { index: self.s.calls - 1, id: &id, name });
         }
-        call.open = Some(OpenCall { index, name: name.to_owned(), id, written: 0, waiting });
+        call.open = Some(OpenCall { index, name: name.to_owned(), function, id, written: 0, waiting });
     }
 
     /// An id for a call that the model gave none.
@@ -141,14 +144,8 @@ impl Flow<'_> {
         let tables = self.tables;
         let input = &self.w[self.pos..];
         let tools = &self.wishes.tools;
-        let schema = call.open.as_ref().and_then(|open| tools.get(&open.name));
-        let mut writer = Writer {
-            sink: &mut *self.sink,
-            open: call.open.as_mut(),
-            most: self.limits.arguments,
-            over: false,
-            notes: Vec::new(),
-        };
+        let schema = call.open.as_ref().and_then(|open| tools.at(open.function?));
+        let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
         let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof: self.eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
         let (notes, too_long) = (writer.notes, writer.over);
@@ -211,14 +208,7 @@ impl Flow<'_> {
     }
 
     fn write(&mut self, call: &mut Call, json: &str) {
-        let mut writer = Writer {
-            sink: &mut *self.sink,
-            open: call.open.as_mut(),
-            most: self.limits.arguments,
-            over: false,
-            notes: Vec::new(),
-        };
-        writer.args(json);
+        Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments).args(json);
     }
 
     /// The call is over: the client hears so, or gets it now if it had to wait, or never.

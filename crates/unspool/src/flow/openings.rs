@@ -47,13 +47,8 @@ impl Builder<'_> {
         self.guided(tools)?;
         for form in &self.forms {
             for closer in &form.closers {
-                let mut role = Role {
-                    marker: Marker::read(&[Part::Text(closer.text().to_owned())]),
-                    id: None,
-                    loose: tools.loose,
-                };
-                role.marker.literal = closer.text().to_owned();
-                self.close_calls.push(role);
+                let marker = Marker { literal: closer.text().to_owned(), ..Marker::default() };
+                self.close_calls.push(Role { marker, id: None, loose: tools.loose });
             }
         }
         Ok(())

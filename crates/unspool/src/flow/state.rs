@@ -122,6 +122,8 @@ pub(crate) struct OpenCall {
     /// Its position for the client; `None`: filtered.
     pub(crate) index: Option<usize>,
     pub(crate) name: String,
+    /// Its function among the request's tools.
+    pub(crate) function: Option<usize>,
     pub(crate) id: String,
     /// Bytes of arguments written.
     pub(crate) written: usize,

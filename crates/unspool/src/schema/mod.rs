@@ -15,7 +15,9 @@ pub(crate) use kinds::Kinds;
 /// The tools of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
-    functions: HashMap<String, FunctionSchema>,
+    functions: Vec<FunctionSchema>,
+    /// Positions in `functions`.
+    by_name: HashMap<String, usize>,
     /// A tool asks that its schema be kept to the letter.
     strict: bool,
 }
@@ -53,22 +55,35 @@ impl ToolSet {
     /// What cannot be read is left out of typing, never an error.
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
-        let mut functions = HashMap::new();
+        let (mut functions, mut by_name) = (Vec::new(), HashMap::new());
         let mut strict = false;
         for tool in tools.as_array().into_iter().flatten() {
             let function = tool.get("function").filter(|f| f.is_object()).unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
             strict |= function.get("strict").and_then(Value::as_bool).unwrap_or(false);
             let parameters = function.get("parameters").or_else(|| function.get("input_schema"));
-            functions.entry(name.to_owned()).or_insert_with(|| FunctionSchema::new(parameters.unwrap_or(&Value::Null)));
+            by_name.entry(name.to_owned()).or_insert_with(|| {
+                functions.push(FunctionSchema::new(parameters.unwrap_or(&Value::Null)));
+                functions.len() - 1
+            });
         }
-        Self { functions, strict }
+        Self { functions, by_name, strict }
     }
 
     /// The schema of a function.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FunctionSchema> {
-        self.functions.get(name)
+        self.at(self.position(name)?)
+    }
+
+    /// Where a function stands, to be asked once for a call and not at each of its deltas.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The schema of the function at a position.
+    pub(crate) fn at(&self, position: usize) -> Option<&FunctionSchema> {
+        self.functions.get(position)
     }
 
     /// Whether a tool has `strict: true`.
@@ -85,7 +100,7 @@ impl ToolSet {
 
     /// The functions' names, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.functions.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 }
 

@@ -16,7 +16,6 @@ use self::look::keyword;
 use self::text::Quotes;
 use self::value::start;
 use super::{Cx, Eof, Follow, Out, Status, Step};
-use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Tools;
 use crate::json::write::string_piece;
 use crate::limits::Limits;
@@ -175,12 +174,7 @@ impl Reader<'_, '_> {
 
     /// Tells of bytes that have no place in the arguments.
     fn unplaced(&mut self, at: usize, text: &str) {
-        self.cx.out.note(
-            DiagnosticKind::UnplacedText,
-            at,
-            text,
-            "these bytes have no place in the arguments of the call",
-        );
+        super::unplaced(self.cx.out, at, text);
     }
 }
 

@@ -175,12 +175,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Tells of bytes that have no place in the arguments.
     fn unplaced(&mut self, at: usize, text: &str) {
-        self.cx.out.note(
-            DiagnosticKind::UnplacedText,
-            at,
-            text,
-            "these bytes have no place in the arguments of the call",
-        );
+        super::unplaced(self.cx.out, at, text);
     }
 }
 
