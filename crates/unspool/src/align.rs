@@ -279,7 +279,7 @@ fn share(
 }
 
 /// Enters tokens whose borders are not known: they share the text.
-fn ordinary(text: &str, count: usize, tokens: &mut Tokens) {
+pub(crate) fn ordinary(text: &str, count: usize, tokens: &mut Tokens) {
     if count == 0 {
         tokens.push_text(text.len());
         return;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::align;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -133,6 +134,11 @@ impl Parser {
                 self.memory.tokens.push(text.len());
                 self.feed(text, Eof::No, sink);
             }
+            (Some(text), ids) if self.plan.all_ordinary(ids) => {
+                self.memory.tokens.known = true;
+                align::ordinary(text, ids.len(), &mut self.memory.tokens);
+                self.feed(text, Eof::No, sink);
+            }
             (Some(text), ids) => self.push_aligned(text, ids, sink),
             (None, ids) => self.push_ids(ids, sink),
         }
@@ -227,7 +233,7 @@ impl Parser {
         tokens.known = true;
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        crate::align::align(text, ids, &plan, (tokens, &mut self.memory.lag), &mut kept);
+        align::align(text, ids, &plan, (tokens, &mut self.memory.lag), &mut kept);
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }

@@ -57,6 +57,11 @@ impl Plan {
         Ok(Self { tables, limits: setup.limits.clone(), special, reasoning, tools, checkpoint, vocabulary })
     }
 
+    /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.
+    pub(crate) fn all_ordinary(&self, ids: &[u32]) -> bool {
+        self.vocabulary.bytes.is_none() && !ids.iter().any(|id| self.special.contains(*id))
+    }
+
     /// Bytes of a token.
     pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
         self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)

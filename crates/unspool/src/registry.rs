@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::format::file::FormatFile;
-use crate::format::source::{Facts, Source};
+use crate::format::source::{Facts, Source, names_of};
 use crate::pair::Pair;
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind};
 
@@ -47,19 +47,16 @@ fn builtin_files() -> &'static [Lazy] {
     })
 }
 
-/// Which built-in file has which name; read off the `names` lines alone, so that asking for one name reads one file.
+/// Which built-in file has which name. Of the other files only `names` is looked at; what else they say is read and checked
+/// when one of their names is asked for.
 fn builtin_names() -> &'static BTreeMap<(u8, String), usize> {
     static NAMES: OnceLock<BTreeMap<(u8, String), usize>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let mut out = BTreeMap::new();
         for (i, file) in builtin_files().iter().enumerate() {
-            let Ok(source) = file.source() else { continue };
-            for name in &source.reasoning {
-                out.insert((Half::Reasoning as u8, name.clone()), i);
-            }
-            for name in &source.tools {
-                out.insert((Half::Tools as u8, name.clone()), i);
-            }
+            let [reasoning, tools] = names_of(file.text);
+            out.extend(reasoning.into_iter().map(|name| ((Half::Reasoning as u8, name), i)));
+            out.extend(tools.into_iter().map(|name| ((Half::Tools as u8, name), i)));
         }
         out
     })

@@ -24,7 +24,8 @@ fn a_call_behind_one_that_is_no_json_waits_for_its_end_too() {
         let message = read(mode, text);
         assert!(message.tool_calls.is_empty(), "{mode:?} announced {:?}", message.tool_calls);
     }
-    let good = r#"<tool_calls>[{"name": "f", "arguments": "{oops"}, {"name": "f", "arguments": {"a": 1}}]</tool_calls>"#;
+    let good =
+        r#"<tool_calls>[{"name": "f", "arguments": "{oops"}, {"name": "f", "arguments": {"a": 1}}]</tool_calls>"#;
     let message = read(IncompleteCalls::Text, good);
     assert_eq!(message.tool_calls.len(), 1, "{message:?}");
     assert!(message.tool_calls[0].complete && message.tool_calls[0].arguments == r#"{"a": 1}"#, "{message:?}");

@@ -51,12 +51,15 @@ pub(crate) struct Filters {
     content: Vec<Stage>,
     /// The field that was written last.
     last: Option<Field>,
+    /// Room for the text between two stages, kept so that a delta needs no memory of its own.
+    #[serde(skip)]
+    room: [String; 2],
 }
 
 impl Filters {
     pub(crate) fn new(names: &[Filter]) -> Self {
         let stages = || names.iter().map(|name| Stage::new(*name)).collect();
-        Self { reasoning: stages(), content: stages(), last: None }
+        Self { reasoning: stages(), content: stages(), last: None, room: Default::default() }
     }
 
     #[inline]
@@ -85,18 +88,20 @@ impl Filters {
             Field::Reasoning => &mut self.reasoning,
             Field::Content => &mut self.content,
         };
-        let mut text = text.to_owned();
+        let [now, next] = &mut self.room;
+        now.clear();
+        now.push_str(text);
         for stage in stages {
-            let mut out = String::with_capacity(text.len());
-            stage.push(&text, over, &mut out);
-            text = out;
+            next.clear();
+            stage.push(now, over, next);
+            std::mem::swap(now, next);
         }
-        if text.is_empty() {
+        if now.is_empty() {
             return;
         }
         match field {
-            Field::Reasoning => sink.event(Event::Reasoning(&text)),
-            Field::Content => sink.event(Event::Content(&text)),
+            Field::Reasoning => sink.event(Event::Reasoning(now)),
+            Field::Content => sink.event(Event::Content(now)),
         }
     }
 }

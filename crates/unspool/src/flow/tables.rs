@@ -247,64 +247,15 @@ impl Builder<'_> {
     fn finish(mut self) -> Result<Tables, Fault> {
         let source = self.source;
         let thoughts = self.thoughts()?;
-        let reasoning = source.reasoning.map(|f| &f.reasoning);
-        let one_block = reasoning.is_some_and(|r| r.blocks == Blocks::One);
-        let by_prompt = reasoning.is_some_and(|r| r.opener == Opener::Prompt);
+        let one_block = source.reasoning.is_some_and(|f| f.reasoning.blocks == Blocks::One);
         let words = self.words(&thoughts, one_block);
-        let shown = if source.plain { &[][..] } else { &thoughts[..] };
-        let opens: Vec<Role> = shown.iter().filter(|_| !by_prompt).map(|(o, _)| self.role(o.clone(), true)).collect();
-        let closes: Vec<Role> = shown.iter().map(|(_, c)| self.role(c.clone(), true)).collect();
-        let (frame_opens, frame_closes) = self.frames()?;
-        let drops = self.drops();
-        let ends: Vec<String> =
-            if source.plain { Vec::new() } else { reasoning.map(|r| r.ends.to_vec()).unwrap_or_default() };
-
-        let act = |roles: &[Role], action: Action| roles.iter().map(|r| (r.clone(), action)).collect::<Vec<_>>();
-        let open =
-            |roles: &[(Role, usize)]| roles.iter().map(|(r, i)| (r.clone(), Action::Open(*i))).collect::<Vec<_>>();
-        let header: Vec<Role> = self.header();
-        let outside = open(&self.open_outside);
-        let inside = open(&self.open_inside);
-        let gap = open(&self.open_gap);
-        let framed = [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat();
-        let rest = [act(&header, Action::Header), act(&drops, Action::Drop)].concat();
-        let closers = [act(&self.close_blocks, Action::CloseBlock), act(&self.close_calls, Action::CloseCall)].concat();
-        let thinking = [act(&opens, Action::OpenThought), act(&closes, Action::CloseThought)].concat();
-        let ended = self.ended(&ends, &outside, &frame_opens, &drops);
-        let reason = [act(&closes, Action::CloseThought), ended, act(&drops, Action::Drop)].concat();
-        let fresh = [act(&opens, Action::OpenThought), reason.clone()].concat();
-        let reason = if one_block { reason } else { fresh.clone() };
-        // A list's bare bracket closes only where the list is open.
-        let marked: Vec<_> = closers.iter().filter(|(r, _)| is_marker(&r.marker.literal)).cloned().collect();
-        let after_gap = [gap, marked].concat();
-
+        let roles = self.roles(&thoughts)?;
         let messages = self.messages();
         let mut sets = Vec::new();
         for place in Place::ALL {
-            if let Some(messages) = &messages {
-                let roles = messages.at(place, &outside, &[inside.clone(), closers.clone()].concat(), &rest);
-                sets.push(self.set(&roles));
-                continue;
-            }
-            let roles: Vec<(Role, Action)> = match place {
-                Place::Header | Place::Wait | Place::Content => [&thinking[..], &outside, &framed, &rest].concat(),
-                Place::ReasonFresh => fresh.clone(),
-                Place::Reason => reason.clone(),
-                Place::After => [&outside[..], &framed, &rest].concat(),
-                Place::Gap => [&thinking[..], &outside, &after_gap, &framed, &rest].concat(),
-                Place::GapAfter => [&outside[..], &after_gap, &framed, &rest].concat(),
-                Place::Block => [
-                    &act(&self.close_blocks, Action::CloseBlock)[..],
-                    &inside,
-                    &outside,
-                    &thinking,
-                    &act(&self.close_calls, Action::CloseCall),
-                    &framed,
-                    &rest,
-                ]
-                .concat(),
-                Place::Broken => [&closers[..], &inside, &outside, &thinking, &framed, &rest].concat(),
-                Place::Raw => [&closers[..], &thinking, &rest].concat(),
+            let roles = match &messages {
+                Some(messages) => messages.at(place, &roles),
+                None => roles.at(place, one_block),
             };
             sets.push(self.set(&roles));
         }
@@ -321,6 +272,32 @@ impl Builder<'_> {
             bare_in_block: self.bare_in_block,
             thoughts,
             channels,
+        })
+    }
+
+    /// What there is to look for, by kind.
+    fn roles(&self, thoughts: &[(Marker, Marker)]) -> Result<Roles, Fault> {
+        let reasoning = self.source.reasoning.map(|f| &f.reasoning).filter(|_| !self.source.plain);
+        let shown = if self.source.plain { &[][..] } else { thoughts };
+        let written = reasoning.is_none_or(|r| r.opener == Opener::Output);
+        let opens = shown.iter().filter(|_| written).map(|(open, _)| self.role(open.clone(), true));
+        let closes = shown.iter().map(|(_, close)| self.role(close.clone(), true));
+        let (frame_opens, frame_closes) = self.frames()?;
+        let drops = self.drops();
+        let outside = open(&self.open_outside);
+        let ends = reasoning.map(|r| r.ends.to_vec()).unwrap_or_default();
+        Ok(Roles {
+            opens: opens.map(|role| (role, Action::OpenThought)).collect(),
+            closes: closes.map(|role| (role, Action::CloseThought)).collect(),
+            ended: self.ended(&ends, &outside, &frame_opens, &drops),
+            outside,
+            inside: open(&self.open_inside),
+            gap: open(&self.open_gap),
+            framed: [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat(),
+            headers: act(&self.header(), Action::Header),
+            drops: act(&drops, Action::Drop),
+            close_blocks: act(&self.close_blocks, Action::CloseBlock),
+            close_calls: act(&self.close_calls, Action::CloseCall),
         })
     }
 
@@ -452,6 +429,68 @@ impl Builder<'_> {
     }
 }
 
+fn act(roles: &[Role], action: Action) -> Vec<(Role, Action)> {
+    roles.iter().map(|role| (role.clone(), action)).collect()
+}
+
+fn open(roles: &[(Role, usize)]) -> Vec<(Role, Action)> {
+    roles.iter().map(|(role, opening)| (role.clone(), Action::Open(*opening))).collect()
+}
+
+/// All that a pair looks for, by kind.
+struct Roles {
+    opens: Vec<(Role, Action)>,
+    closes: Vec<(Role, Action)>,
+    ended: Vec<(Role, Action)>,
+    outside: Vec<(Role, Action)>,
+    inside: Vec<(Role, Action)>,
+    gap: Vec<(Role, Action)>,
+    framed: Vec<(Role, Action)>,
+    headers: Vec<(Role, Action)>,
+    drops: Vec<(Role, Action)>,
+    close_blocks: Vec<(Role, Action)>,
+    close_calls: Vec<(Role, Action)>,
+}
+
+impl Roles {
+    fn rest(&self) -> Vec<(Role, Action)> {
+        [&self.headers[..], &self.drops].concat()
+    }
+
+    fn closers(&self) -> Vec<(Role, Action)> {
+        [&self.close_blocks[..], &self.close_calls].concat()
+    }
+
+    /// What counts in a place, in order of rank.
+    fn at(&self, place: Place, one_block: bool) -> Vec<(Role, Action)> {
+        let thinking = [&self.opens[..], &self.closes].concat();
+        let rest = self.rest();
+        // A list's bare bracket closes only where the list is open.
+        let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_marker(&r.marker.literal)).collect();
+        let after_call = [&self.gap[..], &marked].concat();
+        let reason = [&self.closes[..], &self.ended, &self.drops].concat();
+        match place {
+            Place::Header | Place::Wait | Place::Content => {
+                [&thinking, &self.outside, &self.framed, &rest[..]].concat()
+            }
+            Place::Reason if one_block => reason,
+            Place::ReasonFresh | Place::Reason => [&self.opens[..], &reason].concat(),
+            Place::After => [&self.outside[..], &self.framed, &rest].concat(),
+            Place::Gap => [&thinking[..], &self.outside, &after_call, &self.framed, &rest].concat(),
+            Place::GapAfter => [&self.outside[..], &after_call, &self.framed, &rest].concat(),
+            Place::Block => {
+                let calls =
+                    [&self.close_blocks[..], &self.inside, &self.outside, &thinking, &self.close_calls].concat();
+                [&calls[..], &self.framed, &rest].concat()
+            }
+            Place::Broken => {
+                [&self.closers()[..], &self.inside, &self.outside, &thinking, &self.framed, &rest].concat()
+            }
+            Place::Raw => [&self.closers()[..], &thinking, &rest].concat(),
+        }
+    }
+}
+
 /// Patterns of a format of messages.
 struct Messages {
     body: Vec<(Role, Action)>,
@@ -461,21 +500,18 @@ struct Messages {
 }
 
 impl Messages {
-    fn at(
-        &self,
-        place: Place,
-        outside: &[(Role, Action)],
-        inside: &[(Role, Action)],
-        rest: &[(Role, Action)],
-    ) -> Vec<(Role, Action)> {
-        let calls = if self.unframed { outside } else { &[] };
+    fn at(&self, place: Place, roles: &Roles) -> Vec<(Role, Action)> {
+        let calls = if self.unframed { &roles.outside[..] } else { &[] };
+        let inside = [&roles.inside[..], &roles.closers()].concat();
+        let rest = roles.rest();
         match place {
-            Place::Header => [&self.body, &self.end, calls, rest].concat(),
-            Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, rest].concat(),
-            Place::Block | Place::Broken => [&self.end[..], &self.next, inside, calls, rest].concat(),
-            Place::Raw => [&self.end[..], rest].concat(),
-            Place::Gap | Place::GapAfter => [&self.end[..], &self.next, inside, calls, rest].concat(),
-            _ => [&self.end[..], &self.next, calls, rest].concat(),
+            Place::Header => [&self.body, &self.end, calls, &rest].concat(),
+            Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, &rest].concat(),
+            Place::Block | Place::Broken | Place::Gap | Place::GapAfter => {
+                [&self.end[..], &self.next, &inside, calls, &rest].concat()
+            }
+            Place::Raw => [&self.end[..], &rest].concat(),
+            _ => [&self.end[..], &self.next, calls, &rest].concat(),
         }
     }
 }

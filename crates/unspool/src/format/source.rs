@@ -119,14 +119,7 @@ impl Source {
                 variants.push(Variant::read(item).map_err(|m| fault(&key, m))?);
             }
         }
-        let names = |half: &str| -> Vec<String> {
-            match base.get("names").and_then(|n| n.get(half)) {
-                Some(Value::String(s)) => vec![s.clone()],
-                Some(Value::Array(a)) => a.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect(),
-                _ => Vec::new(),
-            }
-        };
-        let (reasoning, tools) = (names("reasoning"), names("tools"));
+        let [reasoning, tools] = names_in(&base);
         if reasoning.is_empty() && tools.is_empty() {
             return Err(fault("names", "no name: `names.reasoning` and `names.tools` are both missing".into()));
         }
@@ -238,6 +231,19 @@ impl Source {
         }
         out
     }
+}
+
+/// The names that a file brings, for its reasoning and its tools half; none if it is no TOML.
+pub(crate) fn names_of(text: &str) -> [Vec<String>; 2] {
+    toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
+}
+
+fn names_in(table: &Table) -> [Vec<String>; 2] {
+    ["reasoning", "tools"].map(|half| match table.get("names").and_then(|names| names.get(half)) {
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(Value::Array(list)) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    })
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.

@@ -1,6 +1,7 @@
 //! Every text is read whole, in every cut into two, and character by character; all must agree.
 
 use super::*;
+use crate::DiagnosticKind;
 
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Read {
