@@ -13,6 +13,7 @@ use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
+use crate::gate::ReasoningEnd;
 use crate::plan::Plan;
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState};
@@ -182,7 +183,17 @@ impl Parser {
         match self.memory.tokens.gate {
             Gate::Closed => None,
             Gate::FromStart => Some(-1),
-            Gate::Open(token) => token.and_then(|t| i64::try_from(t).ok()),
+            Gate::Open(opened) => opened.and_then(|o| i64::try_from(o.step).ok()),
+        }
+    }
+
+    /// Where reasoning ended, in tokens of the output; `None`: it has not, or tokens are not known.
+    #[must_use]
+    pub fn reasoning_end(&self) -> Option<ReasoningEnd> {
+        match self.memory.tokens.gate {
+            Gate::Closed | Gate::Open(None) => None,
+            Gate::FromStart => Some(ReasoningEnd { content: 0, constraint: 0 }),
+            Gate::Open(Some(opened)) => Some(ReasoningEnd { content: opened.content, constraint: opened.step + 1 }),
         }
     }
 
@@ -190,6 +201,11 @@ impl Parser {
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
         self.memory.tokens.gate != Gate::Closed
+    }
+
+    /// The text of a special token.
+    pub(crate) fn special_text(&self, id: u32) -> Option<&str> {
+        self.plan.special.text(id).map(|special| special.text.as_str())
     }
 
     /// Calls given to the client so far.
