@@ -98,6 +98,8 @@ struct Memory {
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
+    /// Which words the parser read with.
+    format: u64,
     machine: Option<MachineState>,
     memory: Memory,
 }
@@ -224,16 +226,19 @@ impl Parser {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let machine = self.machine.as_ref().map(|machine| machine.state().clone());
-        Snapshot { version: SNAPSHOT_VERSION, machine, memory: self.memory.clone() }
+        Snapshot { version: SNAPSHOT_VERSION, format: self.plan.fingerprint, machine, memory: self.memory.clone() }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     ///
     /// # Errors
-    /// The snapshot is of another version.
+    /// The snapshot is of another version, or of a parser of another pair or thinking mode.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
         if snapshot.version != SNAPSHOT_VERSION {
             return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
+        }
+        if snapshot.format != self.plan.fingerprint {
+            return Err("the snapshot was made with other formats or another thinking mode".to_owned());
         }
         if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
             machine.restore(state);
