@@ -93,8 +93,12 @@ impl MachineOut for Answers<'_> {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
         }
         let index = self.state.calls;
-        self.state.calls += 1;
         self.state.calls_seen += 1;
+        if self.wishes.only_first && index > 0 {
+            self.say(DiagnosticKind::CallFiltered, at, call.name, "the request allows one call only");
+            return;
+        }
+        self.state.calls += 1;
         let made = ids::random(self.wishes.seed, self.wishes.calls_before + index);
         self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
         if !call.arguments.is_empty() {

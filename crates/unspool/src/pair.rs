@@ -89,13 +89,19 @@ impl Pair {
         }
         let wishes = self.wishes(request);
         if let Some(spec) = &plan.checkpoint {
-            refuse_guarantees(request, &wishes)?;
+            if plan.refuses() {
+                refuse_guarantees(request, &wishes)?;
+            }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
             if let Some(text) = prompt::text_of(prompt) {
                 machine.prompt(&text, &plan.limits);
             }
-            let gate = if machine.phase() == Phase::Answering { Gate::FromStart } else { Gate::Closed };
+            let gate = match machine.phase() {
+                Phase::Answering => Gate::FromStart,
+                Phase::Waiting if off => Gate::FromStart,
+                _ => Gate::Closed,
+            };
             return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
         }
         Ok(Parser::new(plan, wishes, (state, gate), None))

@@ -23,7 +23,7 @@ impl Flow<'_> {
     pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
         match self.s.place {
             Place::Reason | Place::ReasonFresh => self.reasoning(text, offset),
-            Place::Broken => self.unplaced(text, offset),
+            Place::Broken | Place::Dropped => self.unplaced(text, offset),
             _ => self.content(text),
         }
     }
@@ -101,7 +101,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Text that a broken call's syntax cannot place.
+    /// Text that goes to a diagnostic alone.
     fn unplaced(&mut self, text: &str, offset: u64) {
         if self.s.unplaced.is_empty() {
             self.s.unplaced_at = offset;
@@ -114,12 +114,16 @@ impl Flow<'_> {
         self.s.unplaced.push_str(&text[..end]);
     }
 
-    /// Says what of a broken call was not placed.
+    /// Says what of a broken call, or of a message that is left out, was not placed.
     pub(crate) fn tell_unplaced(&mut self) {
         let text = std::mem::take(&mut self.s.unplaced);
         if !text.trim().is_empty() {
             let at = self.s.unplaced_at;
-            self.note(DiagnosticKind::UnplacedText, at, &text, "this text of a broken call has no place in its syntax");
+            let why = match self.s.place {
+                Place::Dropped => "the format leaves messages to this recipient out",
+                _ => "this text of a broken call has no place in its syntax",
+            };
+            self.note(DiagnosticKind::UnplacedText, at, &text, why);
         }
     }
 

@@ -464,7 +464,7 @@ pub enum Delimited {
 }
 
 /// `[channels]`: a format of messages, and how it is read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channels {
     /// A message begins.
@@ -485,10 +485,31 @@ pub struct Channels {
     pub calls: Option<String>,
     /// Recipients that are never functions.
     pub builtin: List,
+    /// What stands between two bodies of one kind.
+    pub join: String,
     /// A header begins a message although no end came.
     pub restart: bool,
     /// A call counts before any header.
     pub unframed: bool,
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self {
+            start: String::new(),
+            channel: None,
+            r#type: None,
+            body: String::new(),
+            end: List::default(),
+            route: Vec::new(),
+            r#else: None,
+            calls: None,
+            builtin: List::default(),
+            join: "\n".into(),
+            restart: false,
+            unframed: false,
+        }
+    }
 }
 
 /// One entry of `channels.route`.
@@ -588,6 +609,8 @@ pub enum Required {
     Native,
     /// As guided JSON.
     Json,
+    /// Not at all: a request that has to be sure of its calls is refused.
+    Refuse,
 }
 
 /// `[[example]]`
