@@ -50,7 +50,7 @@ impl Flow<'_> {
             && !self.bare(opening)
             && !self.opens_message(opening)
         {
-            self.tokens.open_gate(self.offset(end));
+            self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
         let threads = self
             .alternatives(opening)
