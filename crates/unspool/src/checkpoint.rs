@@ -89,8 +89,11 @@ impl MachineOut for Answers<'_> {
             }
             return;
         }
-        if self.wishes.tools.get(call.name).is_none() {
+        let function = self.wishes.tools.position(call.name);
+        if function.is_none() {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
+        } else if let Some(fault) = self.wishes.bad_schema(function) {
+            self.say(DiagnosticKind::BadSchema, at, call.name, &fault);
         }
         let index = self.state.calls;
         self.state.calls_seen += 1;

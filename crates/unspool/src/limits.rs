@@ -25,11 +25,11 @@ pub struct Limits {
     pub thought: usize,
     /// Deepest nesting of arguments, in levels. Deeper text is broken.
     pub depth: usize,
-    /// Most bytes of arguments in one call. Further text goes to a diagnostic.
+    /// Most bytes of arguments in one call. Their rest is left out, and the call is incomplete.
     pub arguments: usize,
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
-    /// Most diagnostics in one reply; further ones are counted only.
+    /// Most diagnostics in one reply, and as many again of the format's text filters; further ones are not told.
     pub notes: usize,
 }
 

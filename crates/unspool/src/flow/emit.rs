@@ -21,6 +21,7 @@ impl Flow<'_> {
 
     /// Gives text to the field of the place.
     pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
+        self.text_at = offset;
         match self.s.place {
             Place::Reason | Place::ReasonFresh => self.reasoning(text, offset),
             Place::Broken | Place::Dropped => self.unplaced(text, offset),
@@ -45,7 +46,15 @@ impl Flow<'_> {
             }
         }
         self.s.reasoning_said = true;
+        self.tell_place(offset);
         self.reasoning_event(text);
+    }
+
+    /// The format's filters say where in the output they take something away.
+    fn tell_place(&mut self, offset: u64) {
+        if !self.tables.words.filters.is_empty() {
+            self.sink.text_at(offset);
+        }
     }
 
     fn reasoning_event(&mut self, text: &str) {
@@ -91,6 +100,7 @@ impl Flow<'_> {
             }
         }
         self.s.content_said = true;
+        self.tell_place(self.text_at);
         self.sink.event(Event::Content(text));
     }
 

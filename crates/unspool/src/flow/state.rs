@@ -132,6 +132,8 @@ pub(crate) struct OpenCall {
     pub(crate) id: String,
     /// Bytes of arguments written.
     pub(crate) written: usize,
+    /// They have reached the limit; their rest is left out.
+    pub(crate) full: bool,
     /// Arguments that wait for the call's end (`incomplete_calls`).
     pub(crate) waiting: Option<String>,
 }
