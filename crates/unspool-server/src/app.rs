@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use unspool::setup::{Half, Pair};
-use unspool::{Registry, Setup};
+use unspool::{Limits, Registry, Setup};
 
 use crate::api::chat::ToolRules;
 use crate::backend::Backend;
@@ -44,9 +44,16 @@ impl App {
         let setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
+            limits: limits(config),
             ..Setup::default()
         };
         let (pair, backend) = open(config, &registry, setup)?;
+        for warning in pair.warnings() {
+            match &warning.hint {
+                Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
+                None => tracing::warn!("{}", warning.message),
+            }
+        }
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
@@ -126,6 +133,12 @@ impl App {
     }
 }
 
+fn limits(config: &ServeConfig) -> Limits {
+    let mut limits = Limits::default();
+    config.limits.iter().for_each(|limit| limits.set(limit));
+    limits
+}
+
 fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {
     let Some(path) = file else { return Ok(()) };
     let (flag, to_name) = match half {
@@ -158,7 +171,7 @@ fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(
         BackendSpec::OpenAi(url) => {
             let pair = registry.pair(&setup)?;
             let renderer = Arc::new(ChatMl::new(pair.clone()));
-            Ok((pair, Arc::new(OpenAi::new(url, config, renderer)?)))
+            Ok((pair.clone(), Arc::new(OpenAi::new(url, config, renderer, pair)?)))
         }
     }
 }

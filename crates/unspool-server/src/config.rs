@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use unspool::Limit;
+
 use crate::error::StartupError;
 
 /// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
@@ -33,6 +35,11 @@ pub struct ServeConfig {
     /// A format file of your own, for --tool-call-parser
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
+
+    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or notes; may be given several times
+    #[cfg_attr(feature = "clap", arg(long = "limit", value_name = "NAME=VALUE"))]
+    pub limits: Vec<Limit>,
 
     /// Address to listen on
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
@@ -83,6 +90,7 @@ impl Default for ServeConfig {
             enable_auto_tool_choice: false,
             reasoning_parser_plugin: None,
             tool_parser_plugin: None,
+            limits: Vec::new(),
             host: "0.0.0.0".to_owned(),
             port: 8000,
             api_key: Vec::new(),

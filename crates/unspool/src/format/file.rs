@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 /// One value, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -48,6 +49,8 @@ pub struct FormatFile {
     pub models: List,
     /// One line for the docs.
     pub note: String,
+    /// Names of other files' tools halves that are known to go with the reasoning half.
+    pub pairs: List,
     /// One half never works without the other: naming one brings both.
     pub bound: bool,
     /// Key of the tokenizer config under which the checkpoint brings its own description of a reply.
@@ -464,7 +467,7 @@ pub enum Delimited {
 }
 
 /// `[channels]`: a format of messages, and how it is read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channels {
     /// A message begins.
@@ -485,10 +488,31 @@ pub struct Channels {
     pub calls: Option<String>,
     /// Recipients that are never functions.
     pub builtin: List,
+    /// What stands between two bodies of one kind.
+    pub join: String,
     /// A header begins a message although no end came.
     pub restart: bool,
     /// A call counts before any header.
     pub unframed: bool,
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self {
+            start: String::new(),
+            channel: None,
+            r#type: None,
+            body: String::new(),
+            end: List::default(),
+            route: Vec::new(),
+            r#else: None,
+            calls: None,
+            builtin: List::default(),
+            join: "\n".into(),
+            restart: false,
+            unframed: false,
+        }
+    }
 }
 
 /// One entry of `channels.route`.
@@ -528,7 +552,17 @@ pub struct Ids {
     /// Template of native call ids.
     pub call: Option<String>,
     /// Tokens that must be single vocabulary entries.
-    pub need: List,
+    pub need: Need,
+}
+
+/// `[ids.need]`: tokens that must be single vocabulary entries, by half.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Need {
+    /// For the reasoning half.
+    pub reasoning: List,
+    /// For the tools half.
+    pub tools: List,
 }
 
 /// `ids.by`
@@ -561,9 +595,20 @@ pub struct Serve {
     /// How required and named choices are written.
     pub required: Required,
     /// Default strict level of the grammar.
-    pub level: Option<String>,
-    /// `own`: refuses another family's half.
-    pub pairs: Option<String>,
+    pub level: Level,
+}
+
+/// `serve.level`: how strict the grammar of calls is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Only tools that are declared strict.
+    #[default]
+    Auto,
+    /// Every call's markup and name.
+    Function,
+    /// Also every call's arguments.
+    Parameter,
 }
 
 /// `serve.keep_special`
@@ -588,24 +633,61 @@ pub enum Required {
     Native,
     /// As guided JSON.
     Json,
+    /// Not at all: a request that has to be sure of its calls is refused.
+    Refuse,
 }
 
 /// `[[example]]`
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Example {
+    /// Names of the two halves; missing: the first ones of the file.
+    pub names: Option<ExampleNames>,
     /// Raw output.
     pub text: String,
     /// End of the prompt.
     pub prompt: Option<String>,
-    /// Request fields that matter.
-    pub request: BTreeMap<String, serde_json::Value>,
+    /// Request fields that matter. Missing `tools`: functions that the expected calls fit.
+    pub request: BTreeMap<String, Value>,
+    /// The part of `tokenizer_config.json` that matters.
+    pub tokenizer_config: Value,
     /// Expected reasoning.
     pub reasoning: Option<String>,
     /// Expected content.
     pub content: Option<String>,
     /// Expected calls: `{ name, arguments }`.
     pub calls: Vec<ExampleCall>,
+}
+
+impl Example {
+    /// The names that the example is read with.
+    #[must_use]
+    pub fn parsers(&self, file: &FormatFile) -> ExampleNames {
+        let first = || ExampleNames {
+            reasoning: file.names.reasoning.first().cloned(),
+            tools: file.names.tools.first().cloned(),
+        };
+        self.names.clone().unwrap_or_else(first)
+    }
+
+    /// The request as an OpenAI body. If it says no tools, they are functions that the expected calls fit.
+    #[must_use]
+    pub fn request(&self) -> Value {
+        let mut request: Map<String, Value> = self.request.clone().into_iter().collect();
+        let tools = || self.calls.iter().map(ExampleCall::tool).collect();
+        request.entry("tools").or_insert_with(tools);
+        Value::Object(request)
+    }
+}
+
+/// `example.names`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExampleNames {
+    /// The reasoning parser.
+    pub reasoning: Option<String>,
+    /// The tool-call parser.
+    pub tools: Option<String>,
 }
 
 /// One expected call of an example.
@@ -615,5 +697,24 @@ pub struct ExampleCall {
     /// Name of the function.
     pub name: String,
     /// Its arguments.
-    pub arguments: serde_json::Value,
+    pub arguments: Value,
+}
+
+impl ExampleCall {
+    /// A function whose parameters have the types of these arguments.
+    fn tool(&self) -> Value {
+        let kind = |value: &Value| match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(n) if n.is_i64() || n.is_u64() => "integer",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let arguments = self.arguments.as_object().into_iter().flatten();
+        let properties: Map<String, Value> = arguments.map(|(k, v)| (k.clone(), json!({"type": kind(v)}))).collect();
+        let parameters = json!({"type": "object", "properties": properties});
+        json!({"type": "function", "function": {"name": self.name, "parameters": parameters}})
+    }
 }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Map, Value, json};
+use unspool::Pair;
 
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
 use crate::api::chat::ChatRequest;
@@ -34,14 +35,20 @@ pub struct OpenAi {
     model: Option<String>,
     default_max_tokens: u64,
     renderer: Arc<dyn PromptRenderer>,
+    pair: Pair,
 }
 
 impl OpenAi {
-    /// A backend for the server at `url` (with or without `/v1`), whose prompts `renderer` makes.
+    /// A backend for the server at `url` (with or without `/v1`), whose prompts `renderer` makes and whose output `pair` reads.
     ///
     /// # Errors
     /// The address is none, or the HTTP client cannot be set up.
-    pub fn new(url: &str, config: &ServeConfig, renderer: Arc<dyn PromptRenderer>) -> Result<Self, StartupError> {
+    pub fn new(
+        url: &str,
+        config: &ServeConfig,
+        renderer: Arc<dyn PromptRenderer>,
+        pair: Pair,
+    ) -> Result<Self, StartupError> {
         if let Err(error) = reqwest::Url::parse(url) {
             return Err(StartupError::new(format!("the backend's address cannot be used: {error}"))
                 .hint("write --backend openai:http://HOST:PORT"));
@@ -63,6 +70,7 @@ impl OpenAi {
             model: config.backend_model.clone(),
             default_max_tokens: config.default_max_tokens,
             renderer,
+            pair,
         })
     }
 
@@ -97,9 +105,12 @@ impl OpenAi {
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
         }
-        // Servers that hide special tokens would hide the markers; those that do not know the words pass over them.
-        body.entry("skip_special_tokens").or_insert(json!(false));
-        body.entry("spaces_between_special_tokens").or_insert(json!(false));
+        if self.pair.needs(&job.request.parse).special_tokens {
+            // Whatever the client asked for: without its special tokens the output cannot be read. Servers that do not know
+            // the words pass over them.
+            set("skip_special_tokens", json!(false));
+            set("spaces_between_special_tokens", json!(false));
+        }
         body
     }
 
