@@ -322,7 +322,23 @@ impl Parser {
         }
     }
 
+    /// Most deltas continue a text and begin no pattern: they need no window.
+    #[inline]
     fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
+        let memory = &mut self.memory;
+        let set = memory.state.runs_on().map(|place| self.plan.tables.set(place));
+        let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
+        if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
+            let mut flow = flow(&self.plan, &self.wishes, memory, sink, (text, eof));
+            flow.give(text.len());
+            memory.base += text.len() as u64;
+            memory.tokens.settle(memory.base);
+        } else {
+            self.feed_window(text, eof, sink);
+        }
+    }
+
+    fn feed_window(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
         let memory = &mut self.memory;
         let mut hold = std::mem::take(&mut memory.hold);
         let held = !hold.is_empty();
@@ -342,19 +358,7 @@ impl Parser {
             }
             .step(w, eof),
             None => {
-                let mut flow = Flow {
-                    tables: &self.plan.tables,
-                    limits: &self.plan.limits,
-                    wishes: &self.wishes,
-                    s: &mut memory.state,
-                    tokens: &mut memory.tokens,
-                    sink,
-                    w,
-                    pos: 0,
-                    base: memory.base,
-                    eof,
-                    text_at: memory.base,
-                };
+                let mut flow = flow(&self.plan, &self.wishes, memory, sink, (w, eof));
                 flow.run();
                 flow.pos
             }
@@ -367,5 +371,29 @@ impl Parser {
             hold.push_str(&text[pos..]);
         }
         memory.hold = hold;
+    }
+}
+
+/// The flow over a window that begins where the decided bytes end.
+#[inline]
+fn flow<'a>(
+    plan: &'a Plan,
+    wishes: &'a Wishes,
+    memory: &'a mut Memory,
+    sink: &'a mut dyn Sink,
+    (w, eof): (&'a str, Eof),
+) -> Flow<'a> {
+    Flow {
+        tables: &plan.tables,
+        limits: &plan.limits,
+        wishes,
+        s: &mut memory.state,
+        tokens: &mut memory.tokens,
+        sink,
+        w,
+        pos: 0,
+        base: memory.base,
+        eof,
+        text_at: memory.base,
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Origin {
 pub(crate) struct Head {
     pub(crate) origin: Origin,
     pub(crate) threads: Vec<(usize, Thread)>,
+    /// How far the alternatives fitted that have failed, at most.
+    pub(crate) last: usize,
     /// It is the next message that may open, not a call.
     pub(crate) message: bool,
 }
@@ -183,6 +185,13 @@ impl State {
             Mode::Early(early) => early.start,
             _ => base,
         }
+    }
+
+    /// The place whose text goes on, if nothing but text and its patterns can come.
+    #[inline]
+    pub(crate) fn runs_on(&self) -> Option<Place> {
+        let runs = matches!(self.place, Place::Reason | Place::Content | Place::After) && !self.fresh;
+        (runs && matches!(self.mode, Mode::Text) && self.strip.is_none()).then_some(self.place)
     }
 
     /// A reply at its start.
