@@ -60,7 +60,7 @@ impl Flow<'_> {
             })
             .collect();
         let message = self.opens_message(opening);
-        self.s.mode = Mode::Head(Head { origin, threads, message });
+        self.s.mode = Mode::Head(Head { origin, threads, last: origin.first, message });
     }
 
     /// Whether an opening has no marker of its own.
@@ -78,7 +78,6 @@ impl Flow<'_> {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
         let mut accepted = None;
-        let mut last = head.origin.first;
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
@@ -87,7 +86,7 @@ impl Flow<'_> {
                 Advance::Accept if accepted.is_none() => accepted = Some(i),
                 Advance::Accept | Advance::More => {}
                 Advance::Fail => {
-                    last = last.max(thread.pos);
+                    head.last = head.last.max(thread.pos);
                     head.threads.remove(i);
                     continue;
                 }
@@ -110,7 +109,7 @@ impl Flow<'_> {
         // A recipient is one word, so prose is let go at its next blank.
         let prose = head.message && held[head.origin.first..].contains(char::is_whitespace);
         if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
-            let origin = head.origin;
+            let (origin, last) = (head.origin, head.last);
             if head.message {
                 self.s.mode = Mode::Text;
                 self.begin_text(self.pos + origin.first);

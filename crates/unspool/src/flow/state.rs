@@ -91,6 +91,8 @@ pub(crate) struct Origin {
 pub(crate) struct Head {
     pub(crate) origin: Origin,
     pub(crate) threads: Vec<(usize, Thread)>,
+    /// How far the alternatives fitted that have failed, at most.
+    pub(crate) last: usize,
     /// It is the next message that may open, not a call.
     pub(crate) message: bool,
 }
