@@ -12,6 +12,7 @@ pub(crate) mod ids;
 pub(crate) mod marker;
 mod opening;
 mod openings;
+mod roles;
 pub(crate) mod scanset;
 pub(crate) mod state;
 pub(crate) mod tables;
