@@ -18,9 +18,15 @@
 //! ```
 
 pub mod dice;
+mod error;
 pub mod pieces;
+pub mod template;
+pub mod tokenizer;
 pub mod utf8;
 
 pub use dice::Dice;
+pub use error::TextError;
 pub use pieces::Cutter;
+pub use template::ChatTemplate;
+pub use tokenizer::Tokenizer;
 pub use utf8::Utf8Decoder;
