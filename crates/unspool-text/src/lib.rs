@@ -17,8 +17,11 @@
 //! assert_eq!(text, "café");
 //! ```
 
+pub mod conversation;
 pub mod dice;
 mod error;
+pub mod folder;
+pub mod harmony;
 pub mod pieces;
 pub mod template;
 pub mod tokenizer;
@@ -26,6 +29,7 @@ pub mod utf8;
 
 pub use dice::Dice;
 pub use error::TextError;
+pub use folder::ModelFolder;
 pub use pieces::Cutter;
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;

@@ -10,6 +10,7 @@ mod content;
 mod functions;
 mod generation;
 mod json;
+mod named;
 mod python;
 mod value;
 
@@ -21,6 +22,7 @@ use serde_json::Map;
 
 pub use self::content::ContentFormat;
 use self::functions::Clock;
+pub use self::named::{Templates, given};
 use crate::error::TextError;
 
 /// Most steps of one rendering; vLLM stops one after 30 seconds. A long conversation with tools takes some ten thousand.

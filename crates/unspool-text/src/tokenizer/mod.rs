@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 pub use self::hub::HubTokenizer;
+pub(crate) use self::hub::token_text;
 pub use self::ranks::RankTokenizer;
 use crate::error::TextError;
 
