@@ -50,6 +50,11 @@ impl Clock {
     }
 }
 
+/// Today, as `2026-01-31`, in the machine's local time.
+pub(crate) fn date() -> Result<String, TextError> {
+    Clock::Now.tell("%Y-%m-%d").map_err(|error| TextError::new(format!("the date cannot be told: {error}")))
+}
+
 /// Adds the functions and filters that `transformers` gives to templates, and those of Jinja2 that are no builtins here.
 pub(super) fn add(environment: &mut Environment<'static>, clock: Clock) {
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {

@@ -22,6 +22,7 @@ use serde_json::Map;
 
 pub use self::content::ContentFormat;
 use self::functions::Clock;
+pub(crate) use self::functions::date;
 pub use self::named::{Templates, given};
 use crate::error::TextError;
 

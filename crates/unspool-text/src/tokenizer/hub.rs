@@ -48,6 +48,15 @@ impl Tokenizer for HubTokenizer {
     fn entries(&self) -> &Entries {
         &self.entries
     }
+
+    fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
+        // The library passes over ids that it does not know.
+        if let Some(id) = ids.iter().find(|id| self.entries.bytes(**id).is_none()) {
+            return Err(TextError::new(format!("the vocabulary has no token {id}")));
+        }
+        let text = self.tokenizer.decode(ids, false);
+        text.map_err(|error| TextError::new(format!("the ids cannot be decoded: {error}")))
+    }
 }
 
 impl fmt::Debug for HubTokenizer {
@@ -223,6 +232,15 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&bytes), text);
         assert_eq!(tokenizer.entries().special(), ["<|end|>"]);
         assert_eq!((tokenizer.entries().size(), tokenizer.entries().bytes(262)), (262, None));
+        assert_eq!(tokenizer.decode(&ids).as_deref(), Ok(text));
+        assert!(tokenizer.decode(&[262]).is_err());
+        let mut live = crate::tokenizer::Detokenizer::default();
+        let mut steps = String::new();
+        for id in &ids {
+            live.push(tokenizer.entries(), *id, &mut steps).expect("known");
+            assert!(text.starts_with(&steps), "{steps:?} is no beginning of the text");
+        }
+        assert_eq!(steps, text);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub use self::hub::HubTokenizer;
 pub(crate) use self::hub::token_text;
 pub use self::ranks::RankTokenizer;
 use crate::error::TextError;
+use crate::utf8::Utf8Decoder;
 
 /// Turns text into token ids.
 pub trait Tokenizer: fmt::Debug + Send + Sync {
@@ -34,6 +35,46 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
 
     /// What is known of its entries.
     fn entries(&self) -> &Entries;
+
+    /// The text of a sequence of ids, special tokens included.
+    ///
+    /// # Errors
+    /// An id that is no entry.
+    fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
+        let mut decoder = Detokenizer::default();
+        let mut text = String::new();
+        for id in ids {
+            decoder.push(self.entries(), *id, &mut text)?;
+        }
+        decoder.finish(&mut text);
+        Ok(text)
+    }
+}
+
+/// Joins the bytes of one token after the other to text; a character that is not complete waits for its next bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Detokenizer {
+    decoder: Utf8Decoder,
+}
+
+impl Detokenizer {
+    /// Appends the text of the next token, as far as it is certain.
+    ///
+    /// # Errors
+    /// The id is no entry; what waits goes on waiting.
+    pub fn push(&mut self, entries: &Entries, id: u32, out: &mut String) -> Result<(), TextError> {
+        let bytes = entries.bytes(id).ok_or_else(|| {
+            TextError::new(format!("the vocabulary has no token {id}"))
+                .hint(format!("its ids go from 0 to {}", entries.size().saturating_sub(1)))
+        })?;
+        self.decoder.push(bytes, out);
+        Ok(())
+    }
+
+    /// The sequence is over: half a character that still waits becomes one U+FFFD.
+    pub fn finish(&mut self, out: &mut String) {
+        self.decoder.finish(out);
+    }
 }
 
 /// The entries of a vocabulary.
