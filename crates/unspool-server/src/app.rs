@@ -4,23 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use serde_json::Value;
 use unspool::setup::{Half, Pair};
 use unspool::{Registry, Setup};
 
-use crate::api::chat::ToolRules;
+use crate::api::chat::{ChatRequest, ToolRules};
 use crate::backend::Backend;
 use crate::backend::mock::Mock;
 use crate::backend::openai::OpenAi;
 use crate::backend::replay::Replay;
 use crate::config::{BackendSpec, ServeConfig};
 use crate::error::{ApiError, StartupError};
-use crate::prompt::ChatMl;
+use crate::model::{Model, ModelPrompts};
+use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::unique;
 
 /// A gateway that is ready to serve.
 pub struct App {
     pair: Pair,
     backend: Arc<dyn Backend>,
+    model: Arc<Model>,
     rules: ToolRules,
     has_reasoning_parser: bool,
     names: Vec<String>,
@@ -41,12 +44,14 @@ impl App {
         if config.reasoning_parser_plugin != config.tool_parser_plugin {
             plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
         }
-        let setup = Setup {
+        let model = Arc::new(Model::open(config)?);
+        let mut setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
             ..Setup::default()
         };
-        let (pair, backend) = open(config, &registry, setup)?;
+        model.describe(&mut setup);
+        let (pair, backend) = open(config, &registry, setup, &model)?;
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
@@ -55,6 +60,7 @@ impl App {
         Ok(Self {
             pair,
             backend,
+            model,
             rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
             has_reasoning_parser: config.reasoning_parser.is_some(),
             names: config.served_model_name.clone(),
@@ -100,12 +106,33 @@ impl App {
         self.started
     }
 
-    pub(crate) fn keys(&self) -> Vec<String> {
-        self.keys.clone()
+    /// The model's own files.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Reads and checks a chat request, under this server's settings.
+    ///
+    /// # Errors
+    /// What vLLM refuses, with the field in question.
+    pub fn chat_request(&self, body: &Value) -> Result<ChatRequest, ApiError> {
+        self.chat_request_under(body, self.rules)
+    }
+
+    /// As [`App::chat_request`], with other rules for tools.
+    pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
+        let mut request = ChatRequest::read(body, rules)?;
+        self.model.prepare(&mut request)?;
+        Ok(request)
     }
 
     pub(crate) fn tool_rules(&self) -> ToolRules {
         self.rules
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.clone()
     }
 
     /// The name that stands in an answer to a request for `asked`.
@@ -144,7 +171,13 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
     Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}")))
 }
 
-fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
+fn open(
+    config: &ServeConfig,
+    registry: &Registry,
+    mut setup: Setup,
+    model: &Arc<Model>,
+) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
+    let prompts = |otherwise: Arc<dyn PromptRenderer>| Arc::new(ModelPrompts::new(Arc::clone(model), otherwise));
     match &config.backend {
         BackendSpec::Mock => {
             let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
@@ -152,12 +185,14 @@ fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(
         }
         BackendSpec::Replay(path) => {
             let replay = Replay::open(path)?;
-            setup.vocabulary = replay.vocabulary();
-            Ok((registry.pair(&setup)?, Arc::new(replay)))
+            if !model.has_tokenizer() {
+                setup.vocabulary = replay.vocabulary();
+            }
+            Ok((registry.pair(&setup)?, Arc::new(replay.with_prompts(prompts(Arc::new(NoPrompt))))))
         }
         BackendSpec::OpenAi(url) => {
             let pair = registry.pair(&setup)?;
-            let renderer = Arc::new(ChatMl::new(pair.clone()));
+            let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
             Ok((pair, Arc::new(OpenAi::new(url, config, renderer)?)))
         }
     }

@@ -34,6 +34,30 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
 
+    /// Folder of the model: tokenizer, chat template and configuration, as a checkpoint comes. Prompts are then rendered here
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
+    pub model_dir: Option<PathBuf>,
+
+    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
+    pub chat_template: Option<String>,
+
+    /// How the template reads messages: as text, as a list of parts, or as is told from the template
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT", default_value_t = ContentFormatOption::Auto))]
+    pub chat_template_content_format: ContentFormatOption,
+
+    /// Let requests bring a chat template of their own
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub trust_request_chat_template: bool,
+
+    /// Template arguments for requests that do not set them, as a JSON object, for example '{"enable_thinking": false}'
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON"))]
+    pub default_chat_template_kwargs: Option<String>,
+
+    /// Leave the tools out of the prompt if `tool_choice` is "none"
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub exclude_tools_when_tool_choice_none: bool,
+
     /// Address to listen on
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
     pub host: String,
@@ -83,6 +107,12 @@ impl Default for ServeConfig {
             enable_auto_tool_choice: false,
             reasoning_parser_plugin: None,
             tool_parser_plugin: None,
+            model_dir: None,
+            chat_template: None,
+            chat_template_content_format: ContentFormatOption::Auto,
+            trust_request_chat_template: false,
+            default_chat_template_kwargs: None,
+            exclude_tools_when_tool_choice_none: false,
             host: "0.0.0.0".to_owned(),
             port: 8000,
             api_key: Vec::new(),
@@ -128,6 +158,38 @@ impl ServeConfig {
             }
         }
         Ok(())
+    }
+}
+
+/// In which form the template is given the content of messages; vLLM's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ContentFormatOption {
+    /// As the template reads it.
+    #[default]
+    Auto,
+    /// As text.
+    String,
+    /// As a list of parts.
+    Openai,
+}
+
+impl fmt::Display for ContentFormatOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::String => "string",
+            Self::Openai => "openai",
+        })
+    }
+}
+
+impl FromStr for ContentFormatOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Auto, Self::String, Self::Openai];
+        let found = all.into_iter().find(|option| option.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no form of content; it can be auto, string or openai"))
     }
 }
 

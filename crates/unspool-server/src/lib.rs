@@ -14,6 +14,7 @@
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`engine`] | one answer while it is written |
 //! | [`backend`] | who writes the raw output |
+//! | [`model`] | the model's own files: tokenizer and chat template |
 //! | [`prompt`] | from a conversation to the text that a raw model is given |
 //!
 //! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
@@ -27,6 +28,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod hash;
+pub mod model;
 pub mod prompt;
 mod serve;
 mod unique;

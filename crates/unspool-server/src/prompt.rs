@@ -1,6 +1,6 @@
 //! From a conversation to the text that a raw model is given.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 use unspool::setup::Pair;
@@ -11,12 +11,22 @@ use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
 
 /// Makes prompts.
-pub trait PromptRenderer: Send + Sync {
+pub trait PromptRenderer: fmt::Debug + Send + Sync {
     /// The prompt for a request.
     ///
     /// # Errors
     /// A conversation that cannot be said in text.
     fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
+}
+
+/// No prompt at all, for backends that nobody has to ask.
+#[derive(Debug, Clone, Copy)]
+pub struct NoPrompt;
+
+impl PromptRenderer for NoPrompt {
+    fn render(&self, _request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        Ok(RenderedPrompt::default())
+    }
 }
 
 /// A simple prompt in the manner of ChatML, for backends whose chat template is not known:
@@ -135,7 +145,7 @@ impl PromptRenderer for ChatMl {
             turn = Some(text.len());
             let _ = writeln!(text, "{START}assistant");
         }
-        Ok(RenderedPrompt { text, turn, tokens: None })
+        Ok(RenderedPrompt { text, turn, ..RenderedPrompt::default() })
     }
 }
 

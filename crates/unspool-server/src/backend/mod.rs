@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use unspool::PromptToken;
 
 use crate::api::chat::{ChatRequest, Sampling};
 use crate::error::ApiError;
@@ -69,13 +70,24 @@ pub struct RenderedPrompt {
     pub turn: Option<usize>,
     /// Number of its tokens.
     pub tokens: Option<u64>,
+    /// The tokens themselves; empty: not known.
+    pub encoded: Vec<PromptToken>,
+    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    pub complete: bool,
 }
 
 impl RenderedPrompt {
+    /// The ids of its tokens; empty: not known.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.encoded.iter().map(|token| token.id).collect()
+    }
+
     /// The part that says where the reply begins.
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
         match self.turn.and_then(|at| self.text.get(at..)) {
+            Some(_) if !self.encoded.is_empty() => unspool::Prompt::Tokens(&self.encoded),
             Some(tail) => unspool::Prompt::Text(tail),
             None => unspool::Prompt::Unknown,
         }

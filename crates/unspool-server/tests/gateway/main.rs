@@ -6,4 +6,5 @@ mod chat;
 mod common;
 mod errors;
 mod mock;
+mod model;
 mod openai_client;

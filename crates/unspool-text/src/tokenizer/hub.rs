@@ -49,6 +49,10 @@ impl Tokenizer for HubTokenizer {
         &self.entries
     }
 
+    fn spelling(&self, id: u32) -> Option<String> {
+        self.tokenizer.id_to_token(id)
+    }
+
     fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
         // The library passes over ids that it does not know.
         if let Some(id) = ids.iter().find(|id| self.entries.bytes(**id).is_none()) {

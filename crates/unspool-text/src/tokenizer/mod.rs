@@ -36,6 +36,11 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     /// What is known of its entries.
     fn entries(&self) -> &Entries;
 
+    /// An entry as the tokenizer's file spells it (`Ġtide`), where it has a spelling of its own; else as text.
+    fn spelling(&self, id: u32) -> Option<String> {
+        self.entries().bytes(id).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
     /// The text of a sequence of ids, special tokens included.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ pub(super) async fn serve(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (_, body) = json_body(&headers, body)?;
-    let request = Arc::new(ChatRequest::read(&body, app.tool_rules())?);
+    let request = Arc::new(app.chat_request(&body)?);
     drop(body);
     let frame = Frame {
         id: answer_id("chatcmpl", &headers),

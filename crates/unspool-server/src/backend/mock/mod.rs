@@ -107,7 +107,7 @@ impl Backend for Mock {
         }
         let tokens = Cutter::new(&text, &[], Dice::new(0)).count() as u64;
         // Nobody reads the prompt, so it says nothing about how the reply begins.
-        Ok(RenderedPrompt { text, turn: None, tokens: Some(tokens) })
+        Ok(RenderedPrompt { text, tokens: Some(tokens), ..RenderedPrompt::default() })
     }
 
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {
