@@ -11,7 +11,7 @@ use unspool::{Registry, Setup};
 use crate::api::chat::{ChatRequest, ToolRules};
 use crate::backend::Backend;
 use crate::backend::mock::Mock;
-use crate::backend::openai::OpenAi;
+use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
 use crate::config::{BackendSpec, ServeConfig};
 use crate::error::{ApiError, StartupError};
@@ -55,7 +55,7 @@ impl App {
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
-            BackendSpec::OpenAi(_) => config.backend_model.as_deref().unwrap_or("default"),
+            BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
         Ok(Self {
             pair,
@@ -190,10 +190,10 @@ fn open(
             }
             Ok((registry.pair(&setup)?, Arc::new(replay.with_prompts(prompts(Arc::new(NoPrompt))))))
         }
-        BackendSpec::OpenAi(url) => {
+        BackendSpec::Remote { kind, urls } => {
             let pair = registry.pair(&setup)?;
             let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
-            Ok((pair, Arc::new(OpenAi::new(url, config, renderer)?)))
+            Ok((pair, Arc::new(Remote::new((*kind, urls), config, model, renderer)?)))
         }
     }
 }

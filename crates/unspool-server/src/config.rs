@@ -10,7 +10,8 @@ use crate::error::StartupError;
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct ServeConfig {
-    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), `openai:URL` (a raw /v1/completions server)
+    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), or servers of one kind: `vllm:URL`,
+    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any raw /v1/completions server); several URLs with commas between
     #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
     pub backend: BackendSpec,
 
@@ -93,6 +94,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 600))]
     pub backend_timeout: u64,
 
+    /// Of several backends, how often each is asked whether it is well, in seconds; 0: never
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 10))]
+    pub backend_health_interval: u64,
+
     /// Most tokens to ask the backend for if the request does not say
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
     pub default_max_tokens: u64,
@@ -121,6 +126,7 @@ impl Default for ServeConfig {
             backend_model: None,
             backend_api_key: None,
             backend_timeout: 600,
+            backend_health_interval: 10,
             default_max_tokens: 4096,
         }
     }
@@ -233,8 +239,45 @@ pub enum BackendSpec {
     Mock,
     /// Recorded raw outputs, JSON Lines.
     Replay(PathBuf),
-    /// A raw `/v1/completions` server, by its base URL.
-    OpenAi(String),
+    /// Servers that write raw output, all of one kind.
+    Remote {
+        /// Which kind.
+        kind: RemoteKind,
+        /// Their base URLs; one at least.
+        urls: Vec<String>,
+    },
+}
+
+/// A kind of server that writes raw output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Any `/v1/completions` server: text in, text out.
+    OpenAi,
+    /// vLLM's `/v1/completions`, with token ids.
+    Vllm,
+    /// SGLang's `/generate`.
+    Sglang,
+    /// llama.cpp's `/completion`.
+    LlamaCpp,
+    /// Text Generation Inference's `/generate_stream`.
+    Tgi,
+}
+
+impl RemoteKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi];
+}
+
+impl fmt::Display for RemoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenAi => "openai",
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::LlamaCpp => "llamacpp",
+            Self::Tgi => "tgi",
+        })
+    }
 }
 
 impl fmt::Display for BackendSpec {
@@ -242,9 +285,14 @@ impl fmt::Display for BackendSpec {
         match self {
             Self::Mock => f.write_str("mock"),
             Self::Replay(path) => write!(f, "replay:{}", path.display()),
-            Self::OpenAi(url) => write!(f, "openai:{url}"),
+            Self::Remote { kind, urls } => write!(f, "{kind}:{}", urls.join(",")),
         }
     }
+}
+
+fn unknown_backend(text: &str) -> String {
+    let kinds = RemoteKind::ALL.map(|kind| format!("{kind}:URL")).join(", ");
+    format!("no backend is called `{text}`; it can be mock, replay:FILE, {kinds}")
 }
 
 impl FromStr for BackendSpec {
@@ -254,11 +302,16 @@ impl FromStr for BackendSpec {
         match text.split_once(':') {
             None if text == "mock" => Ok(Self::Mock),
             Some(("replay", path)) if !path.is_empty() => Ok(Self::Replay(PathBuf::from(path))),
-            Some(("openai", url)) if url.starts_with("http://") || url.starts_with("https://") => {
-                Ok(Self::OpenAi(url.to_owned()))
+            Some((name, rest)) if name != "mock" && name != "replay" => {
+                let kind = RemoteKind::ALL.into_iter().find(|kind| kind.to_string() == name);
+                let kind = kind.ok_or_else(|| unknown_backend(text))?;
+                let urls: Vec<String> = rest.split(',').map(|url| url.trim().to_owned()).collect();
+                match urls.iter().find(|url| !(url.starts_with("http://") || url.starts_with("https://"))) {
+                    None => Ok(Self::Remote { kind, urls }),
+                    Some(url) => Err(format!("`{url}` is no http:// or https:// address")),
+                }
             }
-            Some(("openai", url)) => Err(format!("`{url}` is no http:// or https:// address")),
-            _ => Err(format!("no backend is called `{text}`; it can be mock, replay:FILE or openai:URL")),
+            _ => Err(unknown_backend(text)),
         }
     }
 }
@@ -269,10 +322,17 @@ mod tests {
 
     #[test]
     fn backends_are_read_and_written_alike() {
-        for text in ["mock", "replay:a/b.jsonl", "openai:http://127.0.0.1:8001/v1", "openai:https://host"] {
+        for text in [
+            "mock",
+            "replay:a/b.jsonl",
+            "openai:http://127.0.0.1:8001/v1",
+            "openai:https://host",
+            "vllm:http://a,http://b",
+            "tgi:http://c",
+        ] {
             assert_eq!(text.parse::<BackendSpec>().map(|spec| spec.to_string()).as_deref(), Ok(text));
         }
-        for text in ["", "mock:", "replay:", "openai:host:80", "vllm"] {
+        for text in ["", "mock:", "replay:", "openai:host:80", "vllm", "sglang:http://a,b", "own:http://a"] {
             assert!(text.parse::<BackendSpec>().is_err(), "{text}");
         }
     }

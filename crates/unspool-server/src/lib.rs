@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client ── api ── engine ── backend
-//!            │        │         └ mock: no model · replay: recordings · openai: any raw completions server
+//!            │        │         └ mock: no model · replay: recordings · remote: vLLM, SGLang, llama.cpp, TGI, any completions server
 //!            │        └ one event stream for every answer: pieces of output through `unspool::Parser`
 //!            └ chat completions (streamed and whole), completions, models, health
 //! ```
@@ -34,6 +34,6 @@ mod serve;
 mod unique;
 
 pub use app::App;
-pub use config::{BackendSpec, Secret, ServeConfig};
+pub use config::{BackendSpec, ContentFormatOption, RemoteKind, Secret, ServeConfig};
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

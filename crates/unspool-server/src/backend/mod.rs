@@ -2,7 +2,7 @@
 //! of parsers. To stop one, drop what it gave.
 
 pub mod mock;
-pub mod openai;
+pub mod remote;
 pub mod replay;
 mod script;
 

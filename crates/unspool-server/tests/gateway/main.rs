@@ -8,3 +8,4 @@ mod errors;
 mod mock;
 mod model;
 mod openai_client;
+mod remote;
