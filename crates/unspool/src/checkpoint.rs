@@ -104,7 +104,7 @@ impl MachineOut for Answers<'_> {
     }
 
     fn answering(&mut self, at: usize) {
-        self.tokens.open_gate(self.offset(at));
+        self.tokens.open_gate(self.offset(at), self.offset(at));
     }
 
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {

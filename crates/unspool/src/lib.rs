@@ -9,6 +9,7 @@ pub mod event;
 mod filter;
 mod flow;
 pub mod format;
+pub mod gate;
 mod head;
 mod json;
 pub mod limits;
@@ -30,6 +31,7 @@ mod utf8;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, Sink};
+pub use gate::{Bounds, Gate, ReasoningEnd};
 pub use limits::Limits;
 pub use message::{Message, ToolCall};
 pub use parser::{Delta, Finish, FinishReason, Parser, Snapshot};

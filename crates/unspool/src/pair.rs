@@ -147,6 +147,25 @@ impl Pair {
         Ok(plan)
     }
 
+    /// What the pair knows of the tokenizer.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.inner.vocabulary
+    }
+
+    /// The literals that open and close a thought, without the white space around them (vLLM's `reasoning_start_str` and
+    /// `reasoning_end_str`, from which an engine makes its `thinking_token_budget`). `None`: no thought, messages with headers, or
+    /// an opener that is not one literal.
+    #[must_use]
+    pub fn reasoning_markers(&self) -> Option<(String, String)> {
+        let plan = self.plan(&Map::new(), false).ok()?;
+        if let Some(spec) = &plan.checkpoint {
+            return spec.thought_markers();
+        }
+        let (opener, closer) = plan.tables.thoughts.first()?;
+        (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
+    }
+
     /// The words of both halves without any request switch.
     pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, String> {
         self.plan(&kwargs(request), false)

@@ -68,7 +68,8 @@ impl Flow<'_> {
     /// The name is known: the client hears of the call, unless the request wants none.
     pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
         let origin = opened.origin;
-        self.tokens.open_gate(self.offset(self.pos));
+        let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
+        self.tokens.open_gate(opener, self.offset(self.pos));
         let lead = &opened.raw[..origin.lead];
         if self.wishes.mute || self.s.calls_seen >= self.limits.calls {
             if origin.place.thinks() {

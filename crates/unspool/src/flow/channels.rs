@@ -135,7 +135,7 @@ impl Flow<'_> {
         let body = channels.body(&channels.read(&header));
         self.s.seen = 0;
         if body != Body::Reasoning {
-            self.tokens.open_gate(self.offset(end));
+            self.tokens.open_gate(self.offset(end), self.offset(end));
         }
         if let Body::Function(name) = body {
             self.function_message(name, end);

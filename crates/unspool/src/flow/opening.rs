@@ -49,7 +49,7 @@ impl Flow<'_> {
         if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
             && !self.bare(opening)
         {
-            self.tokens.open_gate(self.offset(end));
+            self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
         let threads = self
             .alternatives(opening)

@@ -178,6 +178,13 @@ impl State {
         }
     }
 
+    /// The place whose text goes on, if nothing but text and its patterns can come.
+    #[inline]
+    pub(crate) fn runs_on(&self) -> Option<Place> {
+        let runs = matches!(self.place, Place::Reason | Place::Content | Place::After) && !self.fresh;
+        (runs && matches!(self.mode, Mode::Text) && self.strip.is_none()).then_some(self.place)
+    }
+
     /// A reply at its start.
     pub(crate) fn new(place: Place) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! Formats: one file of templates per model family.
 
+mod clash;
 pub mod template;
 
 pub mod file;

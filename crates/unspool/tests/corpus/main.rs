@@ -9,6 +9,7 @@ mod compare;
 #[path = "../shared/cuts.rs"]
 mod cuts;
 mod doors;
+mod gate;
 mod json;
 mod report;
 mod run;
