@@ -104,7 +104,7 @@ fn said(messages: &[Value], out: &mut String) {
                 let name = message["tool_call_id"].as_str().and_then(|id| names.get(id)).copied().unwrap_or_default();
                 let _ = write!(
                     out,
-                    "<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>{content}<|end|>"
+                    "<|start|>functions.{name}<|channel|>commentary to=assistant<|message|>{content}<|end|>"
                 );
             }
             "system" | "developer" => developer(Some(&content), &[], out),

@@ -64,7 +64,7 @@ fn calls_and_thoughts_go_to_their_channels() {
         "{PREAMBLE}<|end|><|start|>user<|message|>Ahoy<|end|><|start|>assistant<|channel|>final<|message|>Ahoy.<|end|>\
          <|start|>user<|message|>Tide?<|end|><|start|>assistant<|channel|>analysis<|message|>One call.<|end|>\
          <|start|>assistant to=functions.tide<|channel|>commentary json<|message|>{{\"port\": \"Looe\"}}<|call|>\
-         <|start|>functions.tide to=assistant<|channel|>commentary<|message|>06:12<|end|><|start|>assistant"
+         <|start|>functions.tide<|channel|>commentary to=assistant<|message|>06:12<|end|><|start|>assistant"
     );
     assert_eq!(rendered(&said, &[]), expected);
 }
