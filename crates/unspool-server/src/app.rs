@@ -9,10 +9,10 @@ use unspool::setup::{Half, Pair};
 use unspool::{Registry, Setup};
 
 use crate::api::chat::{ChatRequest, ToolRules};
-use crate::backend::Backend;
 use crate::backend::mock::Mock;
 use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
+use crate::backend::{Backend, RenderedPrompt};
 use crate::config::{BackendSpec, ServeConfig};
 use crate::error::{ApiError, StartupError};
 use crate::model::{Model, ModelPrompts};
@@ -112,6 +112,15 @@ impl App {
         &self.model
     }
 
+    /// The prompt of a request. Templates and tokenizers take their time, so this keeps no other request waiting.
+    ///
+    /// # Errors
+    /// A conversation that the backend cannot be given.
+    pub async fn prompt(self: &Arc<Self>, request: &Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        let (app, request) = (Arc::clone(self), Arc::clone(request));
+        apart(move || app.backend.prompt(&request)).await
+    }
+
     /// Reads and checks a chat request, under this server's settings.
     ///
     /// # Errors
@@ -151,6 +160,14 @@ impl App {
             }
         }
     }
+}
+
+/// Runs what takes long on a thread of its own.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
+    tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 
 fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {

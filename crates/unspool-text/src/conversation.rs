@@ -30,7 +30,11 @@ fn message(message: &Value, format: ContentFormat) -> Result<Value, TextError> {
     let role = message.get("role").and_then(Value::as_str).ok_or_else(|| TextError::new("a message needs a `role`"))?;
     let mut out = Map::new();
     out.insert("role".to_owned(), json!(role));
-    out.insert("content".to_owned(), content(message.get("content"), format)?);
+    let mut said = parts(message.get("content"))?;
+    if role == "system" {
+        without_billing(&mut said);
+    }
+    out.insert("content".to_owned(), shown(said, format));
     if let Some(name) = message.get("name").filter(|name| name.is_string()) {
         out.insert("name".to_owned(), name.clone());
     }
@@ -79,20 +83,35 @@ fn call(call: &Value) -> Result<Value, TextError> {
     Ok(call)
 }
 
-fn content(content: Option<&Value>, format: ContentFormat) -> Result<Value, TextError> {
-    let parts = match content {
+fn parts(content: Option<&Value>) -> Result<Vec<Value>, TextError> {
+    Ok(match content {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
         Some(Value::Array(parts)) => {
             parts.iter().map(part).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
         }
         Some(_) => return Err(TextError::new("`content` must be text or a list of parts")),
-    };
+    })
+}
+
+fn shown(parts: Vec<Value>, format: ContentFormat) -> Value {
     if format == ContentFormat::OpenAi {
-        return Ok(Value::Array(parts));
+        return Value::Array(parts);
     }
     let texts = parts.iter().filter_map(|part| part.get("text").or_else(|| part.get("name"))?.as_str());
-    Ok(Value::String(texts.collect::<Vec<_>>().join("\n")))
+    Value::String(texts.collect::<Vec<_>>().join("\n"))
+}
+
+/// Takes away a line that some clients put in front of the system message and that is another one with each request: no prompt
+/// would begin like the one before it.
+fn without_billing(parts: &mut Vec<Value>) {
+    const LINE: &str = "x-anthropic-billing-header";
+    parts.retain_mut(|part| {
+        let Some(text) = part["text"].as_str().filter(|text| text.starts_with(LINE)) else { return true };
+        let rest = text.split_once('\n').map_or("", |(_, rest)| rest).to_owned();
+        part["text"] = Value::String(rest);
+        part["text"] != ""
+    });
 }
 
 /// A part as a template reads it; a part without content is left out.
@@ -196,6 +215,16 @@ mod tests {
         let parts = messages(&said, ContentFormat::OpenAi).expect("all of it is text");
         assert_eq!((&parts[1]["content"], &parts[2]["content"]), (&json!([]), &json!("x\ny")));
         assert_eq!(parts[3]["content"], json!([{"type": "text", "text": "done"}]));
+    }
+
+    #[test]
+    fn a_billing_line_is_no_instruction() {
+        let said = |text: &str| json!({"role": "system", "content": [{"type": "text", "text": text}, {"type": "text", "text": "b"}]});
+        let shown =
+            |text: &str| messages(&[said(text)], ContentFormat::String).map(|shown| shown[0]["content"].clone());
+        assert_eq!(shown("x-anthropic-billing-header: cch=1\na"), Ok(json!("a\nb")));
+        assert_eq!(shown("x-anthropic-billing-header: cch=1"), Ok(json!("b")));
+        assert_eq!(shown("a"), Ok(json!("a\nb")));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::chat::{ChatRequest, ToolRules};
 use super::service::json_response;
 use super::{answer_id, json_body, read_body};
-use crate::app::App;
+use crate::app::{App, apart};
 use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
 
@@ -37,13 +37,15 @@ pub(super) async fn tokenize(
     let (_, body) = json_body(&headers, body)?;
     let asked: TokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
-    let tokenizer = app.model().tokenizer()?;
-    let ids = match (&asked.prompt, &asked.messages) {
-        (Some(text), None) => tokenizer
-            .encode(text, asked.add_special_tokens != Some(false))
-            .map_err(|error| ApiError::bad_field("prompt", error.message))?,
+    let tokenizer = Arc::clone(app.model().tokenizer()?);
+    let ids = match (asked.prompt, &asked.messages) {
+        (Some(text), None) => {
+            let (tokenizer, add_special) = (Arc::clone(&tokenizer), asked.add_special_tokens != Some(false));
+            let encoded = move || tokenizer.encode(&text, add_special);
+            apart(move || encoded().map_err(|error| ApiError::bad_field("prompt", error.message))).await?
+        }
         // Nobody is going to call a tool, so it does not matter whether the model may.
-        (None, Some(_)) => rendered(&app, &body, ToolRules { has_parser: true, auto: true })?.1.ids(),
+        (None, Some(_)) => rendered(&app, &body, ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
     let mut answer = json!({
@@ -89,7 +91,7 @@ pub(super) async fn render(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (_, body) = json_body(&headers, body)?;
-    let (request, prompt) = rendered(&app, &body, app.tool_rules())?;
+    let (request, prompt) = rendered(&app, &body, app.tool_rules()).await?;
     let model = app.model_name(request.model.as_deref())?;
     let parser = app.pair().parser(&request.parse, prompt.tail())?;
     let sampling = &request.sampling;
@@ -115,12 +117,17 @@ pub(super) async fn render(
 }
 
 /// A chat request and its prompt.
-fn rendered(app: &App, body: &Value, rules: ToolRules) -> Result<(ChatRequest, RenderedPrompt), ApiError> {
-    let request = app.chat_request_under(body, rules)?;
+async fn rendered(
+    app: &Arc<App>,
+    body: &Value,
+    rules: ToolRules,
+) -> Result<(Arc<ChatRequest>, RenderedPrompt), ApiError> {
+    let request = Arc::new(app.chat_request_under(body, rules)?);
     if !app.model().renders(&request) {
         return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "this gateway has no chat template to render with")
             .hint("start it with --model-dir, or with --chat-template"));
     }
-    let prompt = app.model().render(&request)?;
+    let (own, asked) = (Arc::clone(app), Arc::clone(&request));
+    let prompt = apart(move || own.model().render(&asked)).await?;
     Ok((request, prompt))
 }
