@@ -159,10 +159,10 @@ impl Model {
         });
         let text = text.map_err(refused)?;
         let ids = match &self.folder {
-            Some(folder) => folder.tokenizer().encode(&text, request.add_special_tokens).map_err(refused)?,
+            Some(folder) => text.encode(&**folder.tokenizer(), request.add_special_tokens).map_err(refused)?,
             None => Vec::new(),
         };
-        Ok(self.rendered(text, &ids))
+        Ok(self.rendered(text.into_text(), &ids))
     }
 
     /// A prompt with its tokens.

@@ -1,5 +1,6 @@
 //! From a request to the prompt: the template that counts, the conversation in its shape, the arguments merged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -9,6 +10,7 @@ use crate::error::TextError;
 use crate::folder::ModelFolder;
 use crate::harmony;
 use crate::template::{ChatTemplate, ContentFormat, Templates, date};
+use crate::tokenizer::Tokenizer;
 
 /// Marks where a message that is to be continued ends. The blank shows whether a template cuts white space there.
 const END_MARK: &str = "\u{1}END_OF_THE_LAST_MESSAGE\u{1} ";
@@ -30,6 +32,45 @@ pub struct PromptRequest<'a> {
     pub generation_prompt: bool,
     /// Whether the last message stays open, so that the model goes on with it.
     pub continue_final: bool,
+}
+
+/// A prompt as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptText {
+    pub(crate) text: String,
+    /// Where its special tokens stand, if only these are some; `None`: whatever spells one is one.
+    pub(crate) markers: Option<Vec<Range<usize>>>,
+}
+
+impl PromptText {
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text alone.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Its token ids. `add_special` as in [`Tokenizer::encode`].
+    ///
+    /// # Errors
+    /// A part of the text has no tokens.
+    pub fn encode(&self, tokenizer: &dyn Tokenizer, add_special: bool) -> Result<Vec<u32>, TextError> {
+        let Some(markers) = &self.markers else { return tokenizer.encode(&self.text, add_special) };
+        let mut ids = Vec::new();
+        let mut done = 0;
+        for marker in markers {
+            ids.extend(tokenizer.encode_plain(&self.text[done..marker.start])?);
+            ids.extend(tokenizer.encode(&self.text[marker.clone()], false)?);
+            done = marker.end;
+        }
+        ids.extend(tokenizer.encode_plain(&self.text[done..])?);
+        Ok(ids)
+    }
 }
 
 /// Makes prompts.
@@ -77,7 +118,7 @@ impl Prompter {
     ///
     /// # Errors
     /// The conversation cannot be said, or the template refuses it.
-    pub fn render(&self, request: &PromptRequest<'_>) -> Result<String, TextError> {
+    pub fn render(&self, request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
         for key in ["chat_template", "tokenize", "messages"] {
             if request.kwargs.contains_key(key) {
                 return Err(TextError::new(format!("`chat_template_kwargs` cannot hold `{key}`")));
@@ -94,7 +135,7 @@ impl Prompter {
         let template = own.as_ref().or(named).or_else(|| self.template(request.tools.is_some())).ok_or_else(|| {
             TextError::new("no chat template fits this request: the checkpoint's are for other uses, by their names")
         })?;
-        self.with(template, request)
+        Ok(PromptText { text: self.with(template, request)?, markers: None })
     }
 
     fn with(&self, template: &ChatTemplate, request: &PromptRequest<'_>) -> Result<String, TextError> {
@@ -149,7 +190,7 @@ fn cut(prompt: &str) -> Result<String, TextError> {
     Ok(if prompt[at..].starts_with(END_MARK) { kept } else { kept.trim_end() }.to_owned())
 }
 
-fn harmony_prompt(request: &PromptRequest<'_>) -> Result<String, TextError> {
+fn harmony_prompt(request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
     if request.continue_final {
         return Err(TextError::new("`continue_final_message` cannot be had with this model: its turns are messages"));
     }
@@ -197,23 +238,27 @@ mod tests {
         }
     }
 
+    fn told(prompter: &Prompter, request: &PromptRequest<'_>) -> Result<String, TextError> {
+        prompter.render(request).map(PromptText::into_text)
+    }
+
     #[test]
     fn a_prompt_is_made() {
         let prompter = Prompter::new(None, Some(TEMPLATE), None).expect("it is Jinja");
         let said = [json!({"role": "user", "content": " Ahoy "}), json!({"role": "assistant", "content": "Well, "})];
         let kwargs = Map::from_iter([("mood".to_owned(), json!("calm"))]);
         let plain = request(&said[..1], &kwargs);
-        assert_eq!(prompter.render(&plain).as_deref(), Ok("<user>Ahoy</><assistant>calm"));
+        assert_eq!(told(&prompter, &plain).as_deref(), Ok("<user>Ahoy</><assistant>calm"));
         let tools = [json!({"type": "function", "function": {"name": "f"}})];
         let with_tools = PromptRequest { tools: Some(&tools), generation_prompt: false, ..plain };
         let expected = r#"<user>Ahoy</>[{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}]"#;
-        assert_eq!(prompter.render(&with_tools).as_deref(), Ok(expected));
+        assert_eq!(told(&prompter, &with_tools).as_deref(), Ok(expected));
         let open = PromptRequest { continue_final: true, ..request(&said, &kwargs) };
-        assert_eq!(prompter.render(&open).as_deref(), Ok("<user>Ahoy</><assistant>Well,"));
+        assert_eq!(told(&prompter, &open).as_deref(), Ok("<user>Ahoy</><assistant>Well,"));
         let own = PromptRequest { template: Some("{{ messages | length }}"), ..request(&said, &kwargs) };
-        assert_eq!(prompter.render(&own).as_deref(), Ok("2"));
+        assert_eq!(told(&prompter, &own).as_deref(), Ok("2"));
         let kwargs = Map::from_iter([("messages".to_owned(), json!([]))]);
-        assert!(prompter.render(&request(&said, &kwargs)).is_err());
+        assert!(told(&prompter, &request(&said, &kwargs)).is_err());
     }
 
     #[test]
@@ -223,7 +268,7 @@ mod tests {
         let said = [json!({"role": "assistant", "content": "Well, "})];
         let kwargs = Map::new();
         let open = PromptRequest { continue_final: true, ..request(&said, &kwargs) };
-        assert_eq!(prompter.render(&open).as_deref(), Ok("[Well, "));
+        assert_eq!(told(&prompter, &open).as_deref(), Ok("[Well, "));
         let silent = Prompter::new(None, Some("nothing"), None).expect("Jinja");
         assert!(silent.render(&open).is_err());
     }

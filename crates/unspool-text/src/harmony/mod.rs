@@ -4,10 +4,12 @@ mod typescript;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use crate::error::TextError;
+use crate::prompter::PromptText;
 
 /// What a harmony prompt is made of.
 #[derive(Debug, Clone, Copy)]
@@ -28,56 +30,83 @@ pub struct Conversation<'a> {
 ///
 /// # Errors
 /// An effort that harmony does not know.
-pub fn render(conversation: &Conversation<'_>) -> Result<String, TextError> {
+pub fn render(conversation: &Conversation<'_>) -> Result<PromptText, TextError> {
     let effort = conversation.effort.unwrap_or("medium");
     if !["low", "medium", "high"].contains(&effort) {
         return Err(TextError::new(format!("`reasoning_effort` is `{effort}`, which harmony does not know"))
             .hint("this model's values are `low`, `medium` and `high`"));
     }
-    let mut out = String::new();
+    let mut out = Writer::default();
     let functions: Vec<&Value> = conversation.tools.iter().filter_map(|tool| tool.get("function")).collect();
-    system(conversation, effort, !functions.is_empty(), &mut out);
+    out.message("system", None, &system(conversation, effort, !functions.is_empty()), END);
     let first = conversation.messages.first();
     let leads = |message: &&Value| message["role"] == "system" || message["role"] == "developer";
-    let instructions = first.filter(leads).and_then(|message| flat(&message["content"]));
+    let instructions =
+        first.filter(leads).and_then(|message| flat(&message["content"])).filter(|text| !text.is_empty());
     let rest =
         conversation.messages.get(usize::from(first.is_some_and(|message| leads(&message)))..).unwrap_or_default();
-    if instructions.as_ref().is_some_and(|text| !text.is_empty()) || !functions.is_empty() {
-        developer(instructions.as_deref().filter(|text| !text.is_empty()), &functions, &mut out);
+    if instructions.is_some() || !functions.is_empty() {
+        out.message("developer", None, &developer(instructions.as_deref(), &functions), END);
     }
     said(rest, &mut out);
     if conversation.generation_prompt {
-        out.push_str("<|start|>assistant");
+        out.mark(START);
+        out.text.push_str("assistant");
     }
-    Ok(out)
+    Ok(PromptText { text: out.text, markers: Some(out.markers) })
 }
 
-fn system(conversation: &Conversation<'_>, effort: &str, has_functions: bool, out: &mut String) {
-    let _ = write!(
-        out,
-        "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\n\
-         Current date: {}\n\nReasoning: {effort}\n\n# Valid channels: analysis, commentary, final. Channel must be included \
-         for every message.",
-        conversation.date
-    );
-    if has_functions {
-        out.push_str("\nCalls to these tools must go to the commentary channel: 'functions'.");
-    }
-    out.push_str("<|end|>");
+const START: &str = "<|start|>";
+const END: &str = "<|end|>";
+const CALL: &str = "<|call|>";
+
+/// Writes messages, and notes which of their texts are special tokens: what people say never is one.
+#[derive(Default)]
+struct Writer {
+    text: String,
+    markers: Vec<Range<usize>>,
 }
 
-fn developer(instructions: Option<&str>, functions: &[&Value], out: &mut String) {
-    out.push_str("<|start|>developer<|message|>");
+impl Writer {
+    fn mark(&mut self, marker: &str) {
+        let start = self.text.len();
+        self.text.push_str(marker);
+        self.markers.push(start..self.text.len());
+    }
+
+    fn message(&mut self, author: &str, channel: Option<&str>, body: &str, end: &str) {
+        self.mark(START);
+        self.text.push_str(author);
+        if let Some(channel) = channel {
+            self.mark("<|channel|>");
+            self.text.push_str(channel);
+        }
+        self.mark("<|message|>");
+        self.text.push_str(body);
+        self.mark(end);
+    }
+}
+
+fn system(conversation: &Conversation<'_>, effort: &str, has_functions: bool) -> String {
+    let calls = "\nCalls to these tools must go to the commentary channel: 'functions'.";
+    format!(
+        "You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: {}\n\n\
+         Reasoning: {effort}\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message.{}",
+        conversation.date,
+        if has_functions { calls } else { "" }
+    )
+}
+
+fn developer(instructions: Option<&str>, functions: &[&Value]) -> String {
+    let mut sections = Vec::new();
     if let Some(text) = instructions {
-        let _ = write!(out, "# Instructions\n\n{text}");
+        sections.push(format!("# Instructions\n\n{text}"));
     }
     if !functions.is_empty() {
-        if instructions.is_some() {
-            out.push_str("\n\n");
-        }
-        out.push_str("# Tools\n\n## functions\n\nnamespace functions {\n\n");
+        let mut out = String::from("# Tools\n\n## functions\n\nnamespace functions {\n\n");
         for function in functions {
             for line in function["description"].as_str().unwrap_or_default().lines() {
+                // Writing to a string does not fail.
                 let _ = writeln!(out, "// {line}");
             }
             let parameters = function.get("parameters").filter(|schema| !schema.is_null());
@@ -86,12 +115,13 @@ fn developer(instructions: Option<&str>, functions: &[&Value], out: &mut String)
             let _ = write!(out, "type {name} = ({}) => any;\n\n", argument.unwrap_or_default());
         }
         out.push_str("} // namespace functions");
+        sections.push(out);
     }
-    out.push_str("<|end|>");
+    sections.join("\n\n")
 }
 
 /// The messages behind the preamble. Thoughts that led to an earlier final answer are left out.
-fn said(messages: &[Value], out: &mut String) {
+fn said(messages: &[Value], out: &mut Writer) {
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
     let names: HashMap<&str, &str> =
         calls.filter_map(|call| Some((call["id"].as_str()?, call["function"]["name"].as_str()?))).collect();
@@ -102,15 +132,10 @@ fn said(messages: &[Value], out: &mut String) {
             "assistant" => assistant(message, &content, answered.is_some_and(|last| index <= last), out),
             "tool" => {
                 let name = message["tool_call_id"].as_str().and_then(|id| names.get(id)).copied().unwrap_or_default();
-                let _ = write!(
-                    out,
-                    "<|start|>functions.{name}<|channel|>commentary to=assistant<|message|>{content}<|end|>"
-                );
+                out.message(&format!("functions.{name}"), Some("commentary to=assistant"), &content, END);
             }
-            "system" | "developer" => developer(Some(&content), &[], out),
-            role => {
-                let _ = write!(out, "<|start|>{role}<|message|>{content}<|end|>");
-            }
+            "system" | "developer" => out.message("developer", None, &developer(Some(&content), &[]), END),
+            role => out.message(role, None, &content, END),
         }
     }
 }
@@ -121,22 +146,15 @@ fn is_final(message: &Value) -> bool {
     message["role"] == "assistant" && !calls && flat(&message["content"]).is_some_and(|text| !text.is_empty())
 }
 
-fn assistant(message: &Value, content: &str, answered: bool, out: &mut String) {
-    let mut channel = |name: &str, text: &str| {
-        if !text.is_empty() {
-            let _ = write!(out, "<|start|>assistant<|channel|>{name}<|message|>{text}<|end|>");
-        }
-    };
+fn assistant(message: &Value, content: &str, answered: bool, out: &mut Writer) {
     let reasoning = message["reasoning"].as_str().or_else(|| message["reasoning_content"].as_str());
-    let thought = reasoning.filter(|_| !answered).unwrap_or_default();
+    let thought = ("analysis", reasoning.filter(|_| !answered).unwrap_or_default());
     let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if calls.is_empty() {
-        channel("analysis", thought);
-        channel("final", content);
-        return;
+    // Where calls follow, what is said to the user comes before the thought.
+    let spoken = if calls.is_empty() { [thought, ("final", content)] } else { [("commentary", content), thought] };
+    for (channel, text) in spoken.into_iter().filter(|(_, text)| !text.is_empty()) {
+        out.message("assistant", Some(channel), text, END);
     }
-    channel("commentary", content);
-    channel("analysis", thought);
     for call in calls {
         let name = call["function"]["name"].as_str().unwrap_or_default();
         let arguments = match &call["function"]["arguments"] {
@@ -144,10 +162,7 @@ fn assistant(message: &Value, content: &str, answered: bool, out: &mut String) {
             Value::Null => String::new(),
             other => other.to_string(),
         };
-        let _ = write!(
-            out,
-            "<|start|>assistant to=functions.{name}<|channel|>commentary json<|message|>{arguments}<|call|>"
-        );
+        out.message(&format!("assistant to=functions.{name}"), Some("commentary json"), &arguments, CALL);
     }
 }
 

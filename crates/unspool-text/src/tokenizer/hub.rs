@@ -1,6 +1,7 @@
 //! `tokenizer.json`, with the `tokenizers` crate.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -10,6 +11,8 @@ use crate::error::TextError;
 /// A tokenizer of the Hugging Face `tokenizers` library.
 pub struct HubTokenizer {
     tokenizer: tokenizers::Tokenizer,
+    /// The same, blind to special tokens; made when it is first needed.
+    plain: OnceLock<Box<tokenizers::Tokenizer>>,
     entries: Entries,
 }
 
@@ -34,13 +37,24 @@ impl HubTokenizer {
         for (id, token) in tokenizer.get_added_tokens_decoder() {
             entries.add(id, &token.content, token.special)?;
         }
-        Ok(Self { tokenizer, entries })
+        Ok(Self { tokenizer, plain: OnceLock::new(), entries })
     }
 }
 
 impl Tokenizer for HubTokenizer {
     fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TextError> {
         let encoding = self.tokenizer.encode_fast(text, add_special);
+        let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError> {
+        let blind = self.plain.get_or_init(|| {
+            let mut blind = self.tokenizer.clone();
+            blind.set_encode_special_tokens(true);
+            Box::new(blind)
+        });
+        let encoding = blind.encode_fast(text, false);
         let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
         Ok(encoding.get_ids().to_vec())
     }
@@ -238,6 +252,8 @@ mod tests {
         assert_eq!((tokenizer.entries().size(), tokenizer.entries().bytes(262)), (262, None));
         assert_eq!(tokenizer.decode(&ids).as_deref(), Ok(text));
         assert!(tokenizer.decode(&[262]).is_err());
+        let plain = tokenizer.encode_plain("<|end|>").expect("all bytes have entries");
+        assert_eq!((plain.len(), tokenizer.decode(&plain).as_deref()), (7, Ok("<|end|>")));
         let mut live = crate::tokenizer::Detokenizer::default();
         let mut steps = String::new();
         for id in &ids {

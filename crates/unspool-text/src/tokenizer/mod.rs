@@ -33,6 +33,12 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     /// The tokenizer has no entry for a part of the text, and none for the unknown either.
     fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TextError>;
 
+    /// The ids of a text in which nothing is a special token, whatever it spells.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError>;
+
     /// What is known of its entries.
     fn entries(&self) -> &Entries;
 

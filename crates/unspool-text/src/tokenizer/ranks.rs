@@ -72,6 +72,12 @@ impl Tokenizer for RankTokenizer {
         Ok(out)
     }
 
+    fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError> {
+        let mut out = Vec::new();
+        self.ordinary(text, &mut out)?;
+        Ok(out)
+    }
+
     fn entries(&self) -> &Entries {
         &self.entries
     }

@@ -63,6 +63,8 @@ mod tests {
         assert_eq!((ids.first(), ids[ids.len() - 3..].to_vec()), (Some(&300), vec![301, 0xc3, 0xa9]));
         let bytes: Vec<u8> = ids[1..].iter().flat_map(|id| entries.bytes(*id).unwrap_or_default().to_vec()).collect();
         assert_eq!(String::from_utf8_lossy(&bytes), "the tide<think>é");
+        let plain = tokenizer.encode_plain("<think>").expect("all bytes have entries");
+        assert!(plain.len() > 1 && !plain.contains(&301), "{plain:?}");
         assert_eq!((entries.special(), entries.added().len(), entries.size()), (&["[BOS]".to_owned()][..], 2, 302));
     }
 

@@ -40,7 +40,7 @@ fn prompt(prompter: &Prompter, tools: Option<&[Value]>) -> String {
         generation_prompt: false,
         continue_final: false,
     };
-    prompter.render(&request).expect("the template renders")
+    prompter.render(&request).expect("the template renders").into_text()
 }
 
 #[test]
