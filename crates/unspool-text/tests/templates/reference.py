@@ -46,19 +46,27 @@ def environment(moment):
     return made
 
 
-def rendered(made, template, context):
-    try:
-        return {"text": made.from_string(template).render(**context)}
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+def rendered(made, source, contexts):
+    """The template's text for each context."""
+
+    def attempt(work):
+        try:
+            return {"text": work()}
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    compiled = attempt(lambda: made.from_string(source))
+    if "error" in compiled:
+        return dict.fromkeys(contexts, compiled)
+    template = compiled["text"]
+    return {name: attempt(lambda: template.render(**context)) for name, context in contexts.items()}
 
 
 def main():
     job = json.load(sys.stdin)
     made = environment(datetime.datetime.fromisoformat(job["moment"]))
     answer = {
-        name: {which: rendered(made, template, context) for which, context in job["contexts"].items()}
-        for name, template in job["templates"].items()
+        name: rendered(made, source, job["contexts"]) for name, source in job["templates"].items()
     }
     json.dump(answer, sys.stdout)
 
