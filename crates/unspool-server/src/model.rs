@@ -146,6 +146,13 @@ impl Model {
     /// # Errors
     /// The conversation cannot be said, or the template refuses it.
     pub fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        if let Some(text) = &request.raw_prompt {
+            let ids = match &self.folder {
+                Some(folder) => folder.tokenizer().encode(text, true).map_err(refused)?,
+                None => Vec::new(),
+            };
+            return Ok(RenderedPrompt { complete: false, ..self.rendered(text.clone(), &ids) });
+        }
         let hidden = self.hides_tools && request.parse.tool_choice == ToolChoice::None;
         let tools = Some(request.tools.as_slice()).filter(|tools| !tools.is_empty() && !hidden);
         let text = self.prompter.render(&PromptRequest {

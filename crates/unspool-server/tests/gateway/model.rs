@@ -135,6 +135,18 @@ async fn the_prompt_says_where_the_reply_begins() {
 }
 
 #[tokio::test]
+async fn a_raw_prompt_is_no_conversation() {
+    let refusing = ServeConfig {
+        chat_template: Some("{{ raise_exception('no conversation') }}".to_owned()),
+        ..with_model(ServeConfig::default())
+    };
+    let gateway = replaying(&[json!({"text": "Book it."})], refusing).await;
+    let answer = json_of(gateway.post("/v1/completions", &json!({"prompt": "Two keels"})).await).await;
+    assert_eq!(answer["choices"][0]["text"], "Book it.");
+    assert_eq!(gateway.post("/v1/chat/completions", &plain_chat(json!({}))).await.status(), 400);
+}
+
+#[tokio::test]
 async fn a_template_in_the_request_must_be_trusted() {
     let own = plain_chat(json!({"chat_template": "{{ messages | length }} said"}));
     let gateway = Gateway::start(with_model(ServeConfig::default())).await;

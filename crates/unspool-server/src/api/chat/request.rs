@@ -24,6 +24,8 @@ pub struct ChatRequest {
     pub messages: Vec<ChatMessage>,
     /// The conversation as it came, for templates.
     pub raw_messages: Vec<Value>,
+    /// A text that is given to the model as it is, where the request is no conversation.
+    pub raw_prompt: Option<String>,
     /// A chat template that the request brings.
     pub template: Option<String>,
     /// Documents that a template may show.
@@ -145,6 +147,7 @@ impl ChatRequest {
             model: parsed.model,
             messages: parsed.messages,
             raw_messages: object.get("messages").and_then(Value::as_array).cloned().unwrap_or_default(),
+            raw_prompt: None,
             template: parsed.chat_template.filter(|template| !template.is_empty()),
             documents: object.get("documents").filter(|value| !value.is_null()).cloned(),
             add_special_tokens: parsed.add_special_tokens == Some(true),
@@ -168,8 +171,18 @@ impl ChatRequest {
     pub fn of_prompt(prompt: String, sampling: Sampling, hash: u64) -> Self {
         let parse = Request { tool_choice: ToolChoice::None, tools: Arc::default(), ..Request::default() };
         let raw_messages = vec![serde_json::json!({"role": "user", "content": prompt})];
-        let messages = vec![ChatMessage::user(prompt)];
-        Self { messages, raw_messages, parse, sampling, hash, n: 1, generation_prompt: true, ..Self::default() }
+        let messages = vec![ChatMessage::user(prompt.clone())];
+        Self {
+            messages,
+            raw_messages,
+            raw_prompt: Some(prompt),
+            parse,
+            sampling,
+            hash,
+            n: 1,
+            generation_prompt: true,
+            ..Self::default()
+        }
     }
 }
 

@@ -186,7 +186,7 @@ fn leased(pieces: Pieces, lease: Lease) -> Pieces {
 /// The address without what the kind's paths begin with.
 fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
     if let Err(error) = reqwest::Url::parse(url) {
-        return Err(StartupError::new(format!("the backend's address `{url}` cannot be used: {error}"))
+        return Err(StartupError::new(format!("the backend's address cannot be used: {error}"))
             .hint(format!("write --backend {kind}:http://HOST:PORT")));
     }
     let trimmed = url.trim_end_matches('/');

@@ -16,7 +16,7 @@ pub(super) struct Pool {
     members: Vec<Member>,
     /// Where a server says whether it is well.
     health: &'static str,
-    /// How often it is asked; zero: never, and a server counts as well again with its next good answer.
+    /// How often it is asked; zero: never, and then none is passed over.
     interval: Duration,
     watched: AtomicBool,
     /// Of equally busy servers the next one is asked.
