@@ -112,13 +112,12 @@ impl App {
         &self.model
     }
 
-    /// The prompt of a request. Templates and tokenizers take their time, so this keeps no other request waiting.
+    /// What the model is given for a request.
     ///
     /// # Errors
     /// A conversation that the backend cannot be given.
-    pub async fn prompt(self: &Arc<Self>, request: &Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
-        let (app, request) = (Arc::clone(self), Arc::clone(request));
-        apart(move || app.backend.prompt(&request)).await
+    pub async fn prompt(&self, request: &Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        self.backend.prompt(request).await
     }
 
     /// Reads and checks a chat request, under this server's settings.
@@ -162,14 +161,6 @@ impl App {
     }
 }
 
-/// Runs what takes long on a thread of its own.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
-}
-
 fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {
     let Some(path) = file else { return Ok(()) };
     let (flag, to_name) = match half {
@@ -194,7 +185,9 @@ fn open(
     mut setup: Setup,
     model: &Arc<Model>,
 ) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
-    let prompts = |otherwise: Arc<dyn PromptRenderer>| Arc::new(ModelPrompts::new(Arc::clone(model), otherwise));
+    let prompts = |otherwise: Arc<dyn PromptRenderer>| -> Arc<dyn PromptRenderer> {
+        Arc::new(ModelPrompts::new(Arc::clone(model), otherwise))
+    };
     match &config.backend {
         BackendSpec::Mock => {
             let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;

@@ -216,4 +216,8 @@ impl PromptRenderer for ModelPrompts {
     fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
         if self.model.renders(request) { self.model.render(request) } else { self.otherwise.render(request) }
     }
+
+    fn is_exact(&self, request: &ChatRequest) -> bool {
+        self.model.renders(request)
+    }
 }

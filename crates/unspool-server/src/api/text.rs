@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use super::chat::{ChatRequest, ToolRules};
 use super::service::json_response;
 use super::{answer_id, json_body, read_body};
-use crate::app::{App, apart};
+use crate::app::App;
 use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
+use crate::prompt::apart;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -25,7 +25,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// A conversation that this backend cannot be given.
-    fn prompt(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>>;
 
     /// Begins an answer. Errors that come before its first byte are told here.
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>>;
@@ -70,7 +70,7 @@ pub struct RenderedPrompt {
     pub turn: Option<usize>,
     /// Number of its tokens.
     pub tokens: Option<u64>,
-    /// The tokens themselves; empty: not known.
+    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
     pub encoded: Vec<PromptToken>,
     /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
     pub complete: bool,
@@ -87,7 +87,10 @@ impl RenderedPrompt {
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
         match self.turn.and_then(|at| self.text.get(at..)) {
-            Some(_) if !self.encoded.is_empty() => unspool::Prompt::Tokens(&self.encoded),
+            // Ids alone say nothing about what stands there.
+            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
+                unspool::Prompt::Tokens(&self.encoded)
+            }
             Some(tail) => unspool::Prompt::Text(tail),
             None => unspool::Prompt::Unknown,
         }

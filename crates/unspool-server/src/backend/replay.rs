@@ -27,7 +27,7 @@ use super::script::{Script, Token};
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt, StopReason};
 use crate::api::chat::{ChatMessage, ChatRequest};
 use crate::error::{ApiError, StartupError};
-use crate::prompt::{NoPrompt, PromptRenderer};
+use crate::prompt::{self, NoPrompt, PromptRenderer};
 
 /// The backend that plays recorded outputs.
 #[derive(Debug)]
@@ -211,8 +211,8 @@ fn bytes(hex: &str) -> Result<Vec<u8>, String> {
 }
 
 impl Backend for Replay {
-    fn prompt(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
-        self.prompts.render(request)
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
+        Box::pin(prompt::render(&self.prompts, request))
     }
 
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {

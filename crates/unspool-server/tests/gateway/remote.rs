@@ -29,12 +29,18 @@ enum Deed {
 struct Server {
     deed: Deed,
     well: Mutex<bool>,
+    /// Whether it makes prompts for others.
+    renders: bool,
     seen: Mutex<Vec<(String, Value)>>,
 }
 
 impl Server {
     async fn start(deed: Deed) -> (Arc<Self>, String) {
-        let server = Arc::new(Self { deed, well: Mutex::new(true), seen: Mutex::default() });
+        Self::start_one(deed, false).await
+    }
+
+    async fn start_one(deed: Deed, renders: bool) -> (Arc<Self>, String) {
+        let server = Arc::new(Self { deed, well: Mutex::new(true), renders, seen: Mutex::default() });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
@@ -54,6 +60,14 @@ async fn answer(State(server): State<Arc<Server>>, uri: Uri, body: Bytes) -> Res
     }
     let body = serde_json::from_slice(&body).expect("the gateway sends JSON");
     server.seen.lock().expect("no test panics here").push((uri.path().to_owned(), body));
+    match uri.path() {
+        "/tokenize" if server.renders => return json!({"count": 3, "tokens": [5, 6, 7]}).to_string().into_response(),
+        "/detokenize" | "/apply-template" if server.renders => {
+            return json!({"prompt": PROMPT}).to_string().into_response();
+        }
+        "/tokenize" | "/apply-template" => return StatusCode::NOT_FOUND.into_response(),
+        _ => {}
+    }
     let (events, breaks) = match &server.deed {
         Deed::Refuse(status) => {
             return (StatusCode::from_u16(*status).expect("a status"), r#"{"error": "busy"}"#).into_response();
@@ -261,4 +275,34 @@ async fn a_server_that_is_not_well_is_passed_over_until_it_is() {
         gateway.whole(&plain_chat(json!({}))).await;
     }
     assert_eq!(ill.seen().len(), 2, "it takes its turn again");
+}
+
+#[tokio::test]
+async fn without_the_model_the_server_makes_the_prompt() {
+    let body = plain_chat(json!({"reasoning_effort": "high", "chat_template_kwargs": {"mood": "calm"}}));
+    let cases = [
+        (RemoteKind::Vllm, vllm(), vec!["/tokenize", "/detokenize", "/v1/completions"], json!([5, 6, 7])),
+        (RemoteKind::LlamaCpp, llamacpp(), vec!["/apply-template", "/completion"], json!(PROMPT)),
+    ];
+    for (kind, events, paths, prompt) in cases {
+        // What the model says about its own marker would be one here: nothing is known of its tokens.
+        let events = events.into_iter().skip("Not </think> yet.".len()).collect();
+        let (server, url) = Server::start_one(Deed::Send(events), true).await;
+        let config = ServeConfig { model_dir: None, ..remote(kind, vec![url]) };
+        let gateway = Gateway::start(config).await;
+        let answer = gateway.whole(&body).await;
+        let choice = Choice::of_whole(&answer["choices"][0]);
+        let content = if kind == RemoteKind::Vllm { "Book it." } else { "" };
+        assert_eq!(choice.content, content, "{kind}: the prompt opens a thought, which only a visible marker closes");
+        let seen = server.seen();
+        assert_eq!(seen.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), paths);
+        let kwargs = json!({"mood": "calm", "reasoning_effort": "high", "enable_thinking": true});
+        assert_eq!((&seen[0].1["messages"], &seen[0].1["chat_template_kwargs"]), (&body["messages"], &kwargs));
+        assert_eq!(seen.last().expect("it was asked").1["prompt"], prompt, "{kind}");
+    }
+    let (server, url) = Server::start(Deed::Send(vllm())).await;
+    let gateway = Gateway::start(ServeConfig { model_dir: None, ..remote(RemoteKind::Vllm, vec![url]) }).await;
+    gateway.whole(&body).await;
+    let asked = server.seen().pop().expect("it was asked").1;
+    assert_eq!(asked["prompt"], "<|im_start|>user\nHow is the tide?<|im_end|>\n<|im_start|>assistant\n");
 }

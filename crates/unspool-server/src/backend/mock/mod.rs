@@ -6,6 +6,7 @@ mod values;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -94,7 +95,7 @@ impl Mock {
 }
 
 impl Backend for Mock {
-    fn prompt(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         let mut text = String::new();
         for message in &request.messages {
             text.push_str(&message.role);
@@ -107,7 +108,8 @@ impl Backend for Mock {
         }
         let tokens = Cutter::new(&text, &[], Dice::new(0)).count() as u64;
         // Nobody reads the prompt, so it says nothing about how the reply begins.
-        Ok(RenderedPrompt { text, tokens: Some(tokens), ..RenderedPrompt::default() })
+        let prompt = RenderedPrompt { text, tokens: Some(tokens), ..RenderedPrompt::default() };
+        Box::pin(async { Ok(prompt) })
     }
 
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {

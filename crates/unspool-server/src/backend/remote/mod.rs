@@ -35,12 +35,12 @@ use crate::api::chat::ChatRequest;
 use crate::config::{RemoteKind, ServeConfig};
 use crate::error::{ApiError, StartupError};
 use crate::model::Model;
-use crate::prompt::PromptRenderer;
+use crate::prompt::{self, PromptRenderer};
 
 /// Time for the connection to come about.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Most bytes of an error body or of a list of models.
-const LONGEST_BODY: usize = 1 << 20;
+/// Most bytes of an error body, a list of models or a rendered prompt.
+const LONGEST_BODY: usize = 16 << 20;
 
 /// The backend in front of servers of one kind.
 pub struct Remote {
@@ -121,15 +121,30 @@ impl Remote {
         if response.status().is_success() {
             return Ok(stream::pieces(response, self.dialect.reader(job)));
         }
-        let status = response.status().as_u16();
-        let text = read_limited(response).await.unwrap_or_default();
-        let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
-        let words = words.unwrap_or_else(|| String::from_utf8_lossy(&text).chars().take(300).collect());
-        let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
-        Err(match status {
-            401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
-            _ => error,
-        })
+        Err(refusal(response).await)
+    }
+
+    /// The prompt as the server itself makes it, if servers of this kind do. The model's own template is there.
+    async fn rendered_there(&self, request: &ChatRequest) -> Result<Option<RenderedPrompt>, BackendError> {
+        let mut rendering = self.dialect.rendering(request, &self.asking);
+        let Some(lease) = self.pool.lease(&[]).filter(|_| rendering.is_some()) else { return Ok(None) };
+        let mut prompt = RenderedPrompt { turn: Some(0), complete: true, ..RenderedPrompt::default() };
+        while let Some((path, body)) = rendering {
+            let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
+            let response = request.send().await.map_err(|error| fault(&error))?;
+            if matches!(response.status().as_u16(), 404 | 405 | 501) {
+                tracing::warn!(
+                    "the backend has no `{path}`; the prompt is a simple one, give the model with --model-dir"
+                );
+                return Ok(None);
+            }
+            if !response.status().is_success() {
+                return Err(refusal(response).await);
+            }
+            let answer = read_limited(response).await?;
+            rendering = self.dialect.rendered(&answer, &mut prompt)?;
+        }
+        Ok(Some(prompt))
     }
 
     /// Begins an answer, at another server if one fails before the first piece of it.
@@ -156,6 +171,19 @@ impl Remote {
             }
         }
         Err(last.unwrap_or_else(|| BackendError::new(BackendFault::Unreachable, "there is no backend to ask")))
+    }
+}
+
+/// The error that a status which is no success stands for.
+async fn refusal(response: reqwest::Response) -> BackendError {
+    let status = response.status().as_u16();
+    let text = read_limited(response).await.unwrap_or_default();
+    let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
+    let words = words.unwrap_or_else(|| String::from_utf8_lossy(&text).chars().take(300).collect());
+    let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    match status {
+        401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
+        _ => error,
     }
 }
 
@@ -195,8 +223,17 @@ fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
 }
 
 impl Backend for Remote {
-    fn prompt(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
-        self.renderer.render(request)
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
+        Box::pin(async move {
+            if !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
+                match self.rendered_there(request).await {
+                    Ok(Some(prompt)) => return Ok(prompt),
+                    Ok(None) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            prompt::render(&self.renderer, request).await
+        })
     }
 
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {

@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use unspool::PromptToken;
 
-use super::{Asking, Dialect, Reader, broken_off, prompt, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
 
 /// A completions server.
 #[derive(Debug)]
@@ -64,6 +66,35 @@ impl Dialect for Completions {
 
     fn reader(&self, _job: &Job) -> Box<dyn Reader> {
         Box::new(Events)
+    }
+
+    fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
+        let mut body = self.ids.then(|| conversation(request))?;
+        if let Some(model) = asking.model.as_ref().or(request.model.as_ref()) {
+            body.insert("model".to_owned(), json!(model));
+        }
+        Some(("/tokenize", body))
+    }
+
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Rendered {
+            Tokens { tokens: Vec<u32> },
+            Text { prompt: String },
+        }
+        match serde_json::from_slice(answer).map_err(|error| unreadable(&error))? {
+            Rendered::Tokens { tokens } => {
+                prompt.tokens = Some(tokens.len() as u64);
+                prompt.encoded = tokens.iter().map(|id| PromptToken { id: *id, bytes: Vec::new() }).collect();
+                // The parser has to know what the prompt says.
+                Ok(Some(("/detokenize", Map::from_iter([("tokens".to_owned(), json!(tokens))]))))
+            }
+            Rendered::Text { prompt: text } => {
+                prompt.text = text;
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Asking, Dialect, Reader, broken_off, copy, prompt, schema, seed, unreadable};
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
 
 #[derive(Debug)]
 pub(super) struct LlamaCpp;
@@ -57,6 +58,20 @@ impl Dialect for LlamaCpp {
 
     fn reader(&self, _job: &Job) -> Box<dyn Reader> {
         Box::new(Events)
+    }
+
+    fn rendering(&self, request: &ChatRequest, _asking: &Asking) -> Option<Question> {
+        Some(("/apply-template", conversation(request)))
+    }
+
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        #[derive(Deserialize)]
+        struct Rendered {
+            prompt: String,
+        }
+        let rendered: Rendered = serde_json::from_slice(answer).map_err(|error| unreadable(&error))?;
+        prompt.text = rendered.prompt;
+        Ok(None)
     }
 }
 

@@ -7,7 +7,8 @@ mod tgi;
 
 use serde_json::{Map, Value, json};
 
-use crate::backend::{BackendError, BackendFault, Job, Piece};
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, BackendFault, Job, Piece, RenderedPrompt};
 use crate::config::RemoteKind;
 
 /// What all requests of a gateway have in common.
@@ -38,6 +39,38 @@ pub(super) trait Dialect: Send + Sync {
 
     /// Reads the events of one answer.
     fn reader(&self, job: &Job) -> Box<dyn Reader>;
+
+    /// Where and how the server is asked to make a request's prompt itself; `None`: it does not.
+    fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
+        let _ = (request, asking);
+        None
+    }
+
+    /// Takes the answer to such a question; gives the next one, if there is more to ask.
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        let _ = (answer, prompt);
+        Ok(None)
+    }
+}
+
+/// A path, and the body that is sent there.
+pub(super) type Question = (&'static str, Map<String, Value>);
+
+/// What a server needs to know of a conversation to render it, in the chat API's words.
+fn conversation(request: &ChatRequest) -> Map<String, Value> {
+    let mut body = Map::new();
+    let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    set("messages", json!(request.raw_messages));
+    if !request.tools.is_empty() {
+        set("tools", json!(request.tools));
+    }
+    // An effort is in the arguments already, and switches what it switches there.
+    if !request.parse.chat_template_kwargs.is_empty() {
+        set("chat_template_kwargs", json!(request.parse.chat_template_kwargs));
+    }
+    set("add_generation_prompt", json!(request.generation_prompt && !request.continue_final));
+    set("continue_final_message", json!(request.continue_final));
+    body
 }
 
 /// Reads the events of one answer, in order.
