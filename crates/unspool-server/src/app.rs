@@ -203,7 +203,8 @@ fn open(
         BackendSpec::Remote { kind, urls } => {
             let pair = registry.pair(&setup)?;
             let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
-            Ok((pair, Arc::new(Remote::new((*kind, urls), config, model, renderer)?)))
+            let remote = Remote::new((*kind, urls), config, (model, &pair), renderer)?;
+            Ok((pair, Arc::new(remote)))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
 //! of parsers. To stop one, drop what it gave.
 
+mod markers;
 pub mod mock;
 pub mod remote;
 pub mod replay;

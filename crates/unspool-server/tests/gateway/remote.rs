@@ -198,7 +198,7 @@ async fn settings_go_under_the_servers_names() {
             RemoteKind::LlamaCpp,
             llamacpp(),
             json!({"n_predict": 50, "temperature": 0.5, "top_k": 4, "seed": 7, "stop": ["END"],
-            "return_tokens": true, "json_schema": {"type": "object"}}),
+            "return_tokens": true, "preserved_tokens": ["<think>", "</think>", "<tool_call>", "</tool_call>"], "json_schema": {"type": "object"}}),
         ),
         (
             RemoteKind::Tgi,

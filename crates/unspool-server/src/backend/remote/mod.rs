@@ -27,9 +27,11 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self as streams, StreamExt as _};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
+use unspool::setup::Pair;
 
 use self::dialect::{Asking, Dialect};
 use self::pool::{Lease, Pool};
+use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
 use crate::api::chat::ChatRequest;
 use crate::config::{RemoteKind, ServeConfig};
@@ -96,7 +98,7 @@ impl Remote {
     pub fn new(
         (kind, urls): (RemoteKind, &[String]),
         config: &ServeConfig,
-        model: &Model,
+        (model, pair): (&Model, &Pair),
         renderer: Arc<dyn PromptRenderer>,
     ) -> Result<Self, StartupError> {
         let bases = urls.iter().map(|url| base(url, kind)).collect::<Result<Vec<_>, _>>()?;
@@ -107,6 +109,7 @@ impl Remote {
             model: config.backend_model.clone(),
             end_tokens: model.end_tokens().to_vec(),
             sequence_start: model.sequence_start(),
+            markers: markers(pair),
         };
         let interval = Duration::from_secs(config.backend_health_interval);
         let pool = Arc::new(Pool::new(bases, dialect.health(), interval));

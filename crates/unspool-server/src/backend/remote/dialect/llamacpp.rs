@@ -1,5 +1,5 @@
-//! llama.cpp's `/completion`. Special tokens come without their text unless the server was started with `--special`; with the
-//! model's folder they are known by their ids all the same.
+//! llama.cpp's `/completion`. Special tokens come without their text unless the server was started with `--special` or the
+//! request names them, as it does with the format's markers; with the model's folder all are known by their ids all the same.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -46,6 +46,10 @@ impl Dialect for LlamaCpp {
         }
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
+        }
+        if !asking.markers.is_empty() {
+            // Those of them that are special tokens then come with their text.
+            set("preserved_tokens", json!(asking.markers));
         }
         if let Some(schema) = schema(job) {
             set("json_schema", schema);

@@ -20,6 +20,8 @@ pub(super) struct Asking {
     pub(super) model: Option<String>,
     /// Ids of the tokens that end a turn.
     pub(super) end_tokens: Vec<u32>,
+    /// Texts of the format that may be single tokens.
+    pub(super) markers: Vec<String>,
     /// The text that the server's tokenizer puts in front of every prompt.
     pub(super) sequence_start: Option<String>,
 }
