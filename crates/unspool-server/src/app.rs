@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use serde_json::Value;
 use unspool::setup::{Half, Pair};
-use unspool::{Registry, Setup};
+use unspool::{Limits, Registry, Setup};
 
 use crate::api::chat::{ChatRequest, ToolRules};
 use crate::backend::mock::Mock;
@@ -48,10 +48,17 @@ impl App {
         let mut setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
+            limits: limits(config),
             ..Setup::default()
         };
         model.describe(&mut setup);
         let (pair, backend) = open(config, &registry, setup, &model)?;
+        for warning in pair.warnings() {
+            match &warning.hint {
+                Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
+                None => tracing::warn!("{}", warning.message),
+            }
+        }
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
@@ -159,6 +166,12 @@ impl App {
             }
         }
     }
+}
+
+fn limits(config: &ServeConfig) -> Limits {
+    let mut limits = Limits::default();
+    config.limits.iter().for_each(|limit| limits.set(limit));
+    limits
 }
 
 fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use unspool::Limit;
+
 use crate::error::StartupError;
 
 /// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
@@ -34,6 +36,11 @@ pub struct ServeConfig {
     /// A format file of your own, for --tool-call-parser
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
+
+    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or notes; may be given several times
+    #[cfg_attr(feature = "clap", arg(long = "limit", value_name = "NAME=VALUE"))]
+    pub limits: Vec<Limit>,
 
     /// Folder of the model: tokenizer, chat template and configuration, as a checkpoint comes. Prompts are then rendered here
     #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
@@ -112,6 +119,7 @@ impl Default for ServeConfig {
             enable_auto_tool_choice: false,
             reasoning_parser_plugin: None,
             tool_parser_plugin: None,
+            limits: Vec::new(),
             model_dir: None,
             chat_template: None,
             chat_template_content_format: ContentFormatOption::Auto,

@@ -103,8 +103,10 @@ pub(super) async fn render(
     params.insert("seed".to_owned(), json!(sampling.seed));
     params.insert("stop".to_owned(), json!(sampling.stop));
     params.insert("stop_token_ids".to_owned(), json!(app.model().end_tokens()));
-    params.insert("skip_special_tokens".to_owned(), json!(false));
-    params.insert("spaces_between_special_tokens".to_owned(), json!(false));
+    if app.pair().needs(&request.parse).special_tokens {
+        params.insert("skip_special_tokens".to_owned(), json!(false));
+        params.insert("spaces_between_special_tokens".to_owned(), json!(false));
+    }
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
         "request_id": answer_id("chatcmpl", &headers),

@@ -27,6 +27,7 @@ async fn error_of(response: reqwest::Response, status: u16) -> Value {
 async fn bad_fields_are_named() {
     let gateway = replaying(&[json!({"text": "a"})], pair("qwen3", "hermes")).await;
     let function = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let tool = function;
     for (more, param) in [
         (json!({"messages": []}), "messages"),
         (json!({"messages": [{"role": "user", "content": 3}]}), "messages[0].content"),
@@ -46,6 +47,22 @@ async fn bad_fields_are_named() {
         (json!({"tools": []}), "tools"),
         (json!({"tools": [{"type": "web_search"}]}), "tools[0]"),
         (json!({"tools": [{"type": "function", "function": {}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function"}]}), "tools[0].function.name"),
+        (json!({"tools": [{"function": {"name": "tide"}}]}), "tools[0]"),
+        (json!({"tools": [{"type": "function", "function": {"name": ""}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "a b"}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "<tide>"}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "t".repeat(257)}}]}), "tools[0].function.name"),
+        (json!({"tools": [tool("tide"), tool("ebb"), tool("tide")]}), "tools[2].function.name"),
+        (
+            json!({"tools": [tool("a"), {"type": "function", "function": {"name": "b", "parameters": []}}]}),
+            "tools[1].function.parameters",
+        ),
+        (
+            json!({"tools": [{"type": "function", "function": {"name": "b", "strict": "yes"}}]}),
+            "tools[0].function.strict",
+        ),
+        (json!({"tools": [], "tool_choice": "required"}), "tools"),
         (json!({"tool_choice": "always"}), "tool_choice"),
         (json!({"tool_choice": {"type": "custom"}}), "tool_choice"),
         (json!({"tool_choice": {"type": "function"}}), "tool_choice.function"),

@@ -32,6 +32,8 @@ pub(crate) struct Alternative {
     pub(crate) at_start: bool,
     /// For which request it counts.
     pub(crate) guided: Guided,
+    /// The next message opens, not a call.
+    pub(crate) message: bool,
 }
 
 /// Openings that only a `tool_choice` brings.
@@ -308,21 +310,18 @@ impl Builder<'_> {
             .or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
     }
 
-    fn messages(&self) -> Option<Messages> {
-        let words = self.channel_words()?;
+    fn messages(&mut self) -> Option<Messages> {
+        let words = self.channel_words()?.clone();
+        let bare = words.restart.then(|| self.header_in_body(&words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };
-        Some(Messages {
-            body: roles(std::slice::from_ref(&words.body), Action::Body),
-            end: roles(&words.end, Action::EndMessage),
-            next: if words.restart {
-                roles(std::slice::from_ref(&words.start), Action::NextMessage)
-            } else {
-                Vec::new()
-            },
-            unframed: words.unframed,
-        })
+        let body = roles(std::slice::from_ref(&words.body), Action::Body);
+        let next = bare.map_or_else(Vec::new, |(role, opening)| {
+            let start = roles(std::slice::from_ref(&words.start), Action::NextMessage);
+            [start, body.clone(), vec![(role, Action::Open(opening))]].concat()
+        });
+        Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }
 
     fn thoughts(&self) -> Result<Vec<(Marker, Marker)>, Fault> {
@@ -487,6 +486,7 @@ impl Roles {
                 [&self.closers()[..], &self.inside, &self.outside, &thinking, &self.framed, &rest].concat()
             }
             Place::Raw => [&self.closers()[..], &thinking, &rest].concat(),
+            Place::Dropped => rest,
         }
     }
 }
@@ -511,6 +511,8 @@ impl Messages {
                 [&self.end[..], &self.next, &inside, calls, &rest].concat()
             }
             Place::Raw => [&self.end[..], &rest].concat(),
+            // The body of a message to the user: calls in it are text.
+            Place::After | Place::Dropped => [&self.end[..], &self.next, &rest].concat(),
             _ => [&self.end[..], &self.next, calls, &rest].concat(),
         }
     }

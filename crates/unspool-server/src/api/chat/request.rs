@@ -155,6 +155,11 @@ impl ChatRequest {
             response_format: parsed.response_format,
             parse,
         };
+        if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
+            // A call must come, so the answer has no form; vLLM passes over it too.
+            request.response_format = None;
+            request.sampling.others.remove("response_format");
+        }
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
     }

@@ -105,6 +105,7 @@ impl Remote {
         let http = Http::new(config)?;
         let dialect = dialect::of(kind);
         let asking = Asking {
+            pair: pair.clone(),
             max_tokens: config.default_max_tokens,
             model: config.backend_model.clone(),
             end_tokens: model.end_tokens().to_vec(),

@@ -58,9 +58,11 @@ impl Dialect for Completions {
             // The template has written them; servers that do not know the word pass over it.
             set("add_special_tokens", json!(false));
         }
-        // Servers that hide special tokens would hide the markers.
-        body.entry("skip_special_tokens").or_insert(json!(false));
-        body.entry("spaces_between_special_tokens").or_insert(json!(false));
+        if asking.needs_special_tokens(job) {
+            // Servers that do not know the words pass over them.
+            set("skip_special_tokens", json!(false));
+            set("spaces_between_special_tokens", json!(false));
+        }
         body
     }
 

@@ -6,14 +6,17 @@ mod sglang;
 mod tgi;
 
 use serde_json::{Map, Value, json};
+use unspool::setup::Pair;
 
 use crate::api::chat::ChatRequest;
 use crate::backend::{BackendError, BackendFault, Job, Piece, RenderedPrompt};
 use crate::config::RemoteKind;
 
 /// What all requests of a gateway have in common.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Asking {
+    /// The formats that read the answers.
+    pub(super) pair: Pair,
     /// Most tokens where the request does not say.
     pub(super) max_tokens: u64,
     /// Name of the model for the server; none: the name in the request.
@@ -24,6 +27,13 @@ pub(super) struct Asking {
     pub(super) markers: Vec<String>,
     /// The text that the server's tokenizer puts in front of every prompt.
     pub(super) sequence_start: Option<String>,
+}
+
+impl Asking {
+    /// Whether the answer can only be read with its special tokens, whatever the client asked for.
+    fn needs_special_tokens(&self, job: &Job) -> bool {
+        self.pair.needs(&job.request.parse).special_tokens
+    }
 }
 
 /// How one kind of server is spoken to.

@@ -60,8 +60,10 @@ impl Dialect for Sglang {
                 &mut params,
             );
         }
-        params.insert("skip_special_tokens".to_owned(), json!(false));
-        params.insert("spaces_between_special_tokens".to_owned(), json!(false));
+        if asking.needs_special_tokens(job) {
+            params.insert("skip_special_tokens".to_owned(), json!(false));
+            params.insert("spaces_between_special_tokens".to_owned(), json!(false));
+        }
         let mut body = Map::new();
         if job.prompt.encoded.is_empty() {
             body.insert("text".to_owned(), json!(job.prompt.text));
