@@ -13,7 +13,7 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use unspool_server::{BackendSpec, ServeConfig};
+use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
 use crate::common::{Choice, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying};
 
@@ -118,7 +118,11 @@ fn events(chunks: Vec<Vec<u8>>, then: Then) -> Plan {
 
 /// A gateway in front of `url`.
 async fn gateway(url: &str, config: ServeConfig) -> Gateway {
-    Gateway::start(ServeConfig { backend: BackendSpec::OpenAi(url.to_owned()), ..config }).await
+    Gateway::start(ServeConfig {
+        backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec![url.to_owned()] },
+        ..config
+    })
+    .await
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Refusals: of the start-up, of paths, keys and bodies.
 
 use serde_json::{Value, json};
-use unspool_server::{App, BackendSpec, ServeConfig};
+use unspool_server::{App, BackendSpec, RemoteKind, ServeConfig};
 
 use crate::common::{Gateway, chat, file, json_of, pair, plain_chat, replaying, with};
 
@@ -206,7 +206,13 @@ fn faults_at_start_up_name_their_place() {
         (ServeConfig { tool_parser_plugin: Some(broken), ..base() }, vec!["broken.toml"]),
         (ServeConfig { tool_parser_plugin: Some(taken), ..base() }, vec!["taken.toml", "hermes"]),
         (ServeConfig { backend: BackendSpec::Replay("no/such.jsonl".into()), ..base() }, vec!["no/such.jsonl"]),
-        (ServeConfig { backend: BackendSpec::OpenAi("http://".into()), ..base() }, vec!["address"]),
+        (
+            ServeConfig {
+                backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://".into()] },
+                ..base()
+            },
+            vec!["address"],
+        ),
         (ServeConfig { backend_timeout: 0, ..base() }, vec!["--backend-timeout"]),
         (ServeConfig { mock_rate: f64::NAN, ..base() }, vec!["--mock-rate"]),
     ] {
