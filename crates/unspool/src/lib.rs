@@ -9,6 +9,7 @@ pub mod event;
 mod filter;
 mod flow;
 pub mod format;
+pub mod grammar;
 mod head;
 mod json;
 pub mod limits;

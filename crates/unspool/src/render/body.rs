@@ -79,7 +79,7 @@ fn escape(how: Escape, text: &str, out: &mut String) {
 }
 
 /// Checks that a key can stand in a tag.
-fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
     if key.is_empty() {
         return refuse("is empty");

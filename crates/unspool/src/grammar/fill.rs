@@ -1,0 +1,41 @@
+//! Templates with nodes in their slots.
+
+use crate::format::template::{Part, Slot};
+
+use super::GrammarError;
+use super::node::Node;
+
+/// The parts of a template, each slot filled.
+pub(super) fn parts(
+    parts: &[Part],
+    fill: &mut impl FnMut(Slot) -> Result<Node, GrammarError>,
+) -> Result<Vec<Node>, GrammarError> {
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) | Part::Free(text) => out.push(Node::text(text)),
+            Part::Optional(text) => out.push(Node::text(text).optional()),
+            Part::Slot(slot) => out.push(fill(*slot)?),
+            Part::Attrs(attributes) => {
+                for (name, slot) in attributes {
+                    out.push(Node::text(format!(" {name}=\"")));
+                    out.push(fill(*slot)?);
+                    out.push(Node::text("\""));
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The white space at the beginning of a template, and its parts without it.
+pub(super) fn lead(parts: &[Part]) -> (String, Vec<Part>) {
+    let mut out = parts.to_vec();
+    let mut lead = String::new();
+    if let Some(Part::Text(text)) = out.first_mut() {
+        let blank = text.len() - text.trim_start().len();
+        lead = text[..blank].to_owned();
+        text.drain(..blank);
+    }
+    (lead, out)
+}

@@ -1,0 +1,134 @@
+//! A grammar as a structural tag: the JSON that xgrammar compiles.
+
+use serde_json::{Map, Value, json};
+
+use super::Grammar;
+use super::node::{Avoid, Node};
+use super::schema;
+
+/// How often a rule is written inside itself: a tag has no names, so a value nests at most so deep.
+const UNROLLED: usize = 4;
+
+/// The structural tag of a grammar.
+pub(super) fn write(grammar: &Grammar) -> Value {
+    let writer = Writer { rules: &grammar.rules };
+    json!({"type": "structural_tag", "format": writer.node(&grammar.root, UNROLLED)})
+}
+
+struct Writer<'a> {
+    rules: &'a [Node],
+}
+
+impl Writer<'_> {
+    fn node(&self, node: &Node, depth: usize) -> Value {
+        let nodes = |nodes: &[Node]| nodes.iter().map(|n| self.node(n, depth)).collect::<Vec<_>>();
+        match node {
+            Node::Literal(text) => json!({"type": "const_string", "value": text}),
+            Node::Sequence(all) => json!({"type": "sequence", "elements": nodes(all)}),
+            Node::Choice(all) => {
+                let possible: Vec<Node> = all.iter().filter(|n| !self.is_too_deep(n, depth)).cloned().collect();
+                match possible.as_slice() {
+                    [one] => self.node(one, depth),
+                    all => json!({"type": "or", "elements": nodes(all)}),
+                }
+            }
+            Node::Repeat { of, least: 0, .. } if self.is_too_deep(of, depth) => self.node(&Node::nothing(), depth),
+            Node::Repeat { of, least, most } => repeat(self.node(of, depth), *least, *most),
+            Node::List { of, between } => json!({
+                "type": "tags_with_separator", "tags": self.tags(of, depth), "separator": between,
+                "at_least_one": true, "stop_after_first": false,
+            }),
+            Node::Until { without, end } => tag("", any_text(&without.plain_before(end)), end),
+            Node::Rest { without } => any_text(&without.plain()),
+            Node::Free { without, trigger, then, once } => json!({
+                "type": "triggered_tags", "triggers": [trigger],
+                "tags": [self.behind(trigger, then, depth)],
+                "at_least_one": false, "stop_after_first": once,
+                "excludes": without.plain_before(trigger),
+            }),
+            Node::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
+            Node::Json { schema, without } => json_schema(schema, without),
+            Node::Rule(at) => match self.rules.get(*at) {
+                Some(rule) if depth > 0 => self.node(rule, depth - 1),
+                _ => json!({"type": "or", "elements": []}),
+            },
+        }
+    }
+
+    /// Whether a node cannot be written without going deeper than rules are unrolled.
+    fn is_too_deep(&self, node: &Node, depth: usize) -> bool {
+        match node {
+            Node::Rule(at) => {
+                depth == 0 || self.rules.get(*at).is_none_or(|rule| self.is_too_deep(rule, depth - 1))
+            }
+            Node::Sequence(all) => all.iter().any(|n| self.is_too_deep(n, depth)),
+            Node::Choice(all) => all.iter().all(|n| self.is_too_deep(n, depth)),
+            Node::Repeat { of, least, .. } => *least > 0 && self.is_too_deep(of, depth),
+            Node::List { of, .. } => self.is_too_deep(of, depth),
+            _ => false,
+        }
+    }
+
+    /// What stands behind a trigger, its last literal as the tag's end.
+    fn behind(&self, trigger: &str, then: &Node, depth: usize) -> Value {
+        let (content, end) = match then {
+            Node::Sequence(all) => match all.split_last() {
+                Some((Node::Literal(end), rest)) => (Node::sequence(rest.to_vec()), end.as_str()),
+                _ => (then.clone(), ""),
+            },
+            _ => (then.clone(), ""),
+        };
+        tag(trigger, self.node(&content, depth), end)
+    }
+
+    /// The members of a list as tags: their first literals as begins, their last ones as ends.
+    fn tags(&self, of: &Node, depth: usize) -> Vec<Value> {
+        let each = match of {
+            Node::Choice(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let each = each.iter().filter(|n| !self.is_too_deep(n, depth));
+        each.map(|node| {
+            let begin = match node {
+                Node::Sequence(all) => match all.first() {
+                    Some(Node::Literal(text)) => text.clone(),
+                    _ => String::new(),
+                },
+                _ => String::new(),
+            };
+            self.behind(&begin, &node.clone().behind(&begin), depth)
+        })
+        .collect()
+    }
+}
+
+fn tag(begin: &str, content: Value, end: &str) -> Value {
+    json!({"type": "tag", "begin": begin, "content": content, "end": end})
+}
+
+fn any_text(excludes: &[String]) -> Value {
+    json!({"type": "any_text", "excludes": excludes})
+}
+
+fn repeat(content: Value, least: usize, most: Option<usize>) -> Value {
+    match (least, most) {
+        (0, Some(1)) => json!({"type": "optional", "content": content}),
+        (0, None) => json!({"type": "star", "content": content}),
+        (1, None) => json!({"type": "plus", "content": content}),
+        (least, most) => {
+            let most = most.and_then(|m| i64::try_from(m).ok()).unwrap_or(-1);
+            json!({"type": "repeat", "min": least, "max": most, "content": content})
+        }
+    }
+}
+
+fn json_schema(schema: &Value, without: &Avoid) -> Value {
+    let mut out = Map::new();
+    out.insert("type".to_owned(), "json_schema".into());
+    // A string's own bounds and entities are beyond the word for literals: those are written into the schema.
+    out.insert("json_schema".to_owned(), schema::guarded(schema, without, without.entities));
+    if !without.literals.is_empty() && !without.entities {
+        out.insert("excludes".to_owned(), without.plain().into());
+    }
+    Value::Object(out)
+}

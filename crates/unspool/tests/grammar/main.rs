@@ -1,0 +1,220 @@
+//! Law 6: what a format's grammar admits, the parser reads as calls that fit their schemas; and what the renderer
+//! writes, the grammar admits. The grammar is compiled by llguidance and walked token by token.
+
+mod machine;
+#[path = "../roundtrip/messages.rs"]
+#[allow(dead_code)]
+mod messages;
+#[path = "../roundtrip/pairs.rs"]
+#[allow(dead_code)]
+mod pairs;
+mod tools;
+mod validate;
+
+use llguidance::Matcher;
+use serde_json::{Value, json};
+use unspool::grammar::{Options, StrictLevel};
+use unspool::message::Message;
+use unspool::sample::Sampler;
+use unspool::setup::Pair;
+use unspool::{Delta, Event, FinishReason, Prompt, Request};
+
+use machine::{Machine, Random};
+use pairs::{Names, all_names};
+
+/// Samples for each format; `GRAMMAR_SAMPLES` in the environment says another number.
+const SAMPLES: usize = 200;
+
+fn sample_count() -> usize {
+    std::env::var("GRAMMAR_SAMPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLES)
+}
+
+/// Only names that hold this, if `GRAMMAR_NAME` says so.
+fn names_with_calls() -> Vec<Names> {
+    let only = std::env::var("GRAMMAR_NAME").ok();
+    let wanted = |n: &Names| n.tools.is_some() && only.as_ref().is_none_or(|o| n.tools.as_ref() == Some(o));
+    all_names().into_iter().filter(wanted).collect()
+}
+
+fn report(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+fn request(fields: &Value) -> Request {
+    Request::from_openai(fields).unwrap()
+}
+
+/// A format with its request and compiled grammar.
+struct Case {
+    pair: Pair,
+    request: Request,
+    machine: Machine,
+    matcher: Matcher,
+}
+
+impl Case {
+    fn new(names: &Names, fields: &Value, level: StrictLevel) -> Result<Self, String> {
+        let pair = names.pair();
+        let request = request(fields);
+        let options = Options { level, with_thought: names.reasoning.is_some(), ..Options::default() };
+        let grammar = pair.grammar(&request, &options).map_err(|e| format!("{names}: {e}"))?;
+        let grammar = grammar.ok_or_else(|| format!("{names}: no grammar"))?;
+        let machine = Machine::new(&messages::markers(names));
+        let matcher = machine.matcher(&grammar.lark()).map_err(|e| format!("{names}: {e}"))?;
+        Ok(Self { pair, request, machine, matcher })
+    }
+
+    fn parse<'t>(&self, pieces: impl IntoIterator<Item = &'t str>) -> Message {
+        let mut message = Message::default();
+        let mut parser = self.pair.parser(&self.request, Prompt::Unknown).unwrap();
+        let mut sink = |event: Event<'_>| unspool::Sink::event(&mut message, event);
+        for piece in pieces {
+            parser.push(Delta::text(piece), &mut sink);
+        }
+        parser.finish(Some(FinishReason::Stop), &mut sink);
+        message
+    }
+
+    /// Parses a text whole, character by character and in five random cuts; all must agree.
+    fn parse_all(&self, text: &str, random: &mut Random) -> Result<Message, String> {
+        let whole = self.parse([text]);
+        let characters = text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]);
+        let mut others = vec![self.parse(characters)];
+        for _ in 0..5 {
+            others.push(self.parse(cut(text, random)));
+        }
+        let seen = |m: &Message| {
+            let calls = m.tool_calls.iter().map(|c| (c.name.clone(), c.arguments.clone(), c.complete));
+            (m.reasoning.clone(), m.content.clone(), calls.collect::<Vec<_>>())
+        };
+        match others.iter().find(|m| seen(m) != seen(&whole)) {
+            Some(other) => Err(format!("cuts differ: {whole:?}\n  {other:?}")),
+            None => Ok(whole),
+        }
+    }
+}
+
+fn cut<'t>(text: &'t str, random: &mut Random) -> Vec<&'t str> {
+    let mean = [2, 3, 6, 15, 50][random.below(5)];
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.char_indices().skip(1) {
+        if random.below(mean) == 0 {
+            pieces.push(&text[start..at]);
+            start = at;
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+/// Whether all calls of a message are complete calls of the tools, with arguments that fit where those are held to.
+fn check_calls(message: &Message, tools: &Value, strict: bool) -> Result<(), String> {
+    for call in &message.tool_calls {
+        let tool = tools.as_array().unwrap().iter().find(|t| t["function"]["name"] == *call.name);
+        let Some(tool) = tool else { return Err(format!("a call of {:?}, which is no tool", call.name)) };
+        if !call.complete {
+            return Err(format!("an incomplete call: {call:?}"));
+        }
+        let arguments = json_value(&call.arguments)?;
+        if !arguments.is_object() {
+            return Err(format!("arguments that are no object: {arguments}"));
+        }
+        if strict {
+            let schema = &tool["function"]["parameters"];
+            validate::check(schema, schema, &arguments).map_err(|e| format!("{}: {e}", call.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The JSON value of a text; a number that no double holds counts as a great one, for JSON allows it.
+fn json_value(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).or_else(|_| {
+        let exponent = fancy_regex::Regex::new(r"([0-9][eE][+-]?)[0-9]{3,}").unwrap();
+        serde_json::from_str(&exponent.replace_all(text, "${1}9")).map_err(|e| format!("{e} in {text:?}"))
+    })
+}
+
+/// Samples texts of one grammar and checks what the parser makes of them. Gives back how many had calls.
+fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> Result<usize, String> {
+    let tools = tools::tools(names);
+    let mut case = Case::new(names, &json!({"tools": tools, "tool_choice": choice}), level)?;
+    let strict = level == StrictLevel::Parameter;
+    let mut calling = 0;
+    let mut bytes = 0;
+    for number in 0..count {
+        let mut random = Random::new(&format!("{names} {choice}"), number as u64);
+        let said = |why: String| format!("{names}, {choice}: {why}");
+        let text = case.machine.sample(&mut case.matcher, &mut random).map_err(said)?;
+        bytes += text.len();
+        let fault = |why: String| format!("{names}, {choice}: {why}\n  text: {text:?}");
+        let message = case.parse_all(&text, &mut random).map_err(fault)?;
+        check_calls(&message, &tools, strict).map_err(fault)?;
+        let must = choice != "auto";
+        if must && (message.tool_calls.is_empty() || !message.content.trim().is_empty()) {
+            return Err(fault(format!("no call, or text beside it: {message:?}")));
+        }
+        let named = choice.pointer("/function/name").and_then(Value::as_str);
+        if let Some(name) = named
+            && (message.tool_calls.len() != 1 || message.tool_calls[0].name != name)
+        {
+            return Err(fault(format!("not one call of {name}: {message:?}")));
+        }
+        calling += usize::from(!message.tool_calls.is_empty());
+    }
+    if std::env::var("GRAMMAR_TALK").is_ok() {
+        eprintln!("{names}, {choice}: {calling} of {count} with calls, {} bytes each", bytes / count.max(1));
+    }
+    Ok(calling)
+}
+
+#[test]
+fn sampled_texts_are_calls_that_fit() {
+    let count = sample_count();
+    let mut faults = Vec::new();
+    for names in names_with_calls() {
+        let named = json!({"type": "function", "function": {"name": "tide"}});
+        let parts = [
+            (json!("required"), StrictLevel::Parameter, count * 2 / 5),
+            (json!("auto"), StrictLevel::Parameter, count / 5),
+            (named, StrictLevel::Parameter, count / 5),
+            (json!("required"), StrictLevel::Function, count / 5),
+        ];
+        for (choice, level, count) in parts {
+            match sampled(&names, &choice, level, count) {
+                Ok(0) => faults.push(format!("{names}, {choice}: no sample had a call")),
+                Ok(_) => {}
+                Err(fault) => {
+                    faults.push(fault);
+                    break;
+                }
+            }
+        }
+    }
+    report(&faults);
+}
+
+/// Renders messages and feeds them to the grammar.
+fn rendered(names: &Names) -> Result<(), String> {
+    let tools = tools::tools(names);
+    let mut case = Case::new(names, &json!({"tools": tools}), StrictLevel::Parameter)?;
+    let mut sampler = Sampler::new(5);
+    for _ in 0..64 {
+        let message = names.fit(sampler.message(&tools));
+        // The sampler knows no patterns.
+        if check_calls(&message, &tools, true).is_err() {
+            continue;
+        }
+        // A value that the syntax cannot say is refused by name; then there is no text.
+        let Ok(text) = case.pair.render(&message, &case.request) else { continue };
+        let machine = &case.machine;
+        machine.accepts(&mut case.matcher, &text).map_err(|e| format!("{names}: {e}\n  text: {text:?}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn rendered_messages_are_accepted() {
+    report(&names_with_calls().iter().filter_map(|names| rendered(names).err()).collect::<Vec<_>>());
+}
