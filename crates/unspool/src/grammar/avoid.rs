@@ -17,9 +17,14 @@ struct Trie {
 /// A first character of a literal that comes again inside one would need an automaton; such a literal is cut there, so
 /// that a little more than the literal is excluded.
 pub(super) fn expression(avoid: &Avoid) -> String {
-    let literals = cut(&avoid.plain());
+    if avoid.entities { within(avoid, &['&'], "&(?:lt|gt|amp);") } else { within(avoid, &[], "") }
+}
+
+/// The same for a text in which some characters stand only in a `unit` of their own: escapes, say.
+pub(super) fn within(avoid: &Avoid, special: &[char], unit: &str) -> String {
+    let plain = avoid.plain().into_iter().filter(|l| !l.contains(special));
     let mut root = Trie::default();
-    for literal in &literals {
+    for literal in cut(&plain.collect::<Vec<_>>()) {
         let mut at = &mut root;
         for c in literal.chars() {
             at = at.next.entry(c).or_default();
@@ -27,22 +32,20 @@ pub(super) fn expression(avoid: &Avoid) -> String {
         at.end = true;
     }
     let mut firsts: Vec<char> = root.next.keys().copied().collect();
-    if avoid.entities {
-        firsts.push('&');
-        let others: String = firsts.iter().filter(|c| **c != '&').map(|c| in_class(*c)).collect();
-        let ways = ways(&root, &firsts);
-        return format!("(?:[^&{others}]|&(?:lt|gt|amp);{ways})*");
-    }
-    if firsts.is_empty() {
-        return r"(?:.|\n)*".to_owned();
-    }
-    let firsts_class: String = firsts.iter().map(|c| in_class(*c)).collect();
+    firsts.extend(special);
+    let character = if firsts.is_empty() {
+        r"(?:.|\n)".to_owned()
+    } else {
+        format!("[^{}]", firsts.iter().map(|c| in_class(*c)).collect::<String>())
+    };
     let begun: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| begun(*c, t)).collect();
+    let units = if unit.is_empty() { String::new() } else { format!("|{unit}") };
     if begun.is_empty() {
-        return format!("[^{firsts_class}]*");
+        return format!("(?:{character}{units})*");
     }
+    let left: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| left(*c, t, &firsts)).collect();
     let begun = format!("(?:{})*", begun.join("|"));
-    format!("(?:[^{firsts_class}]{})*{begun}", ways(&root, &firsts))
+    format!("(?:{character}|{begun}(?:{}{units}))*{begun}", left.join("|"))
 }
 
 /// An expression for one character that begins none of the literals.
@@ -60,13 +63,6 @@ pub(super) fn firsts(avoid: &Avoid) -> String {
     firsts.sort_unstable();
     firsts.dedup();
     firsts.into_iter().map(in_class).collect()
-}
-
-/// `|` and the ways to begin literals and then leave them with a character that begins none.
-fn ways(root: &Trie, firsts: &[char]) -> String {
-    let begun: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| begun(*c, t)).collect();
-    let left: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| left(*c, t, firsts)).collect();
-    if left.is_empty() { String::new() } else { format!("|(?:{})*(?:{})", begun.join("|"), left.join("|")) }
 }
 
 /// Any proper beginning of the literals below.
@@ -140,9 +136,9 @@ mod tests {
 
     #[test]
     fn single_characters_are_left_out_of_the_class() {
-        assert_eq!(expression(&Avoid::nothing().and(["<"])), "[^<]*");
+        assert_eq!(expression(&Avoid::nothing().and(["<"])), "(?:[^<])*");
         assert!(!fits(&["<", "</a>"], "a<"));
-        assert_eq!(expression(&Avoid::nothing()), r"(?:.|\n)*");
+        assert_eq!(expression(&Avoid::nothing()), r"(?:(?:.|\n))*");
     }
 
     #[test]

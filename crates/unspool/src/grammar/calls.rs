@@ -213,7 +213,11 @@ impl<'a> Calls<'a> {
 
     /// Literals that are structure inside a value.
     fn in_value(&self) -> Avoid {
-        Avoid { loose: self.file.tools.loose, ..Avoid::nothing() }.and(self.words.in_value().texts())
+        let avoid = Avoid { loose: self.file.tools.loose, ..Avoid::nothing() }.and(self.words.in_value().texts());
+        match self.words.channels() {
+            Some(channels) => avoid.and([&channels.start, &channels.body]).and(channels.end.iter()),
+            None => avoid,
+        }
     }
 
     fn params(&self, function: &Function) -> Filled {
@@ -231,7 +235,7 @@ impl<'a> Calls<'a> {
 
     fn kwargs(&mut self, function: &Function) -> Filled {
         let schema = schema::arguments(&function.parameters);
-        let mut values = Values::new(Python, &schema, &mut self.rules);
+        let mut values = Values::new(Python { avoid: self.in_value() }, &schema, &mut self.rules);
         let any = Value::Bool(true);
         let place = Place::root(&schema);
         let object = place.object().filter(|o| function.strict && (o.contains_key("properties") || o.contains_key("required")));
@@ -256,7 +260,8 @@ impl<'a> Calls<'a> {
         let inner = if words.delimited == Delimited::Untyped {
             self.delimited(function, &schema, open, close)?
         } else {
-            let mut values = Values::new(Gemma { open, close }, &schema, &mut self.rules);
+            let avoid = self.in_value();
+            let mut values = Values::new(Gemma { open, close, avoid }, &schema, &mut self.rules);
             values.arguments(function.strict)?
         };
         Ok(Node::sequence([Node::text("{"), inner, Node::text("}")]))
@@ -265,7 +270,7 @@ impl<'a> Calls<'a> {
     /// Members whose values are untyped text between delimiters.
     fn delimited(&self, function: &Function, schema: &Value, open: &str, close: &str) -> Filled {
         let slot = text::Slot {
-            avoid: Avoid::nothing().and([open]).but(&[close]),
+            avoid: self.in_value().and([open]).but(&[close]),
             end: close.to_owned(),
             frame: String::new(),
             escape: Escape::None,

@@ -72,7 +72,7 @@ impl Writer {
             }
             Node::Until { without, end } => self.until(without, end),
             Node::Rest { without } => self.named("TEXT", without_literals(&expressions(without))),
-            Node::Free { without, trigger, then, once } => self.free(without, trigger, then, *once),
+            Node::Free { without, rest, trigger, then, once } => self.free([without, rest], trigger, then, *once),
             Node::Regex(pattern) => self.named("PATTERN", format!("/{pattern}/")),
             Node::Json { schema, without } => {
                 let mut schema = schema::guarded(schema, without, true);
@@ -92,14 +92,13 @@ impl Writer {
         self.named("UNTIL", format!("({}) {}", without_literals(&all), Value::from(end)))
     }
 
-    fn free(&mut self, without: &Avoid, trigger: &str, then: &Node, once: bool) -> String {
+    fn free(&mut self, [without, rest]: [&Avoid; 2], trigger: &str, then: &Node, once: bool) -> String {
         let until = self.until(without, trigger);
         let then = self.node(then);
-        let rest = self.named("TEXT", {
-            let mut all = expressions(without);
-            all.extend(expressions(&Avoid { literals: vec![trigger.to_owned()], ..without.clone() }));
-            without_literals(&all)
-        });
+        // Where the trigger is complete, the text that would go on without it must be over.
+        let ends = rest.literals.iter().any(|l| trigger.contains(l.as_str()));
+        let rest = if ends { rest.clone() } else { rest.clone().and([trigger]) };
+        let rest = self.named("TEXT", without_literals(&expressions(&rest)));
         if once {
             return self.named("free", format!("{rest} | {until} {then}"));
         }
@@ -119,9 +118,15 @@ fn without_literals(expressions: &[String]) -> String {
 /// The literals as expressions, of a tag with blanks inside all its spellings.
 fn expressions(avoid: &Avoid) -> Vec<String> {
     let of = |literal: &String| {
-        if avoid.loose && literal.contains(is_punctuation) { loose(literal) } else { escaped_text(literal) }
+        if avoid.loose && literal.contains(is_punctuation) { loose(literal) } else { spaced(literal) }
     };
     avoid.literals.iter().map(of).collect()
+}
+
+/// A literal with any run of white space where it has some, as it is read.
+fn spaced(literal: &str) -> String {
+    let words: Vec<String> = literal.split_whitespace().map(escaped_text).collect();
+    if words.is_empty() { escaped_text(literal) } else { words.join(r"[ \t\r\n]*") }
 }
 
 fn is_punctuation(c: char) -> bool {

@@ -9,7 +9,7 @@ use crate::render::words::{Words, after, before};
 
 use super::calls::{Calls, is_message};
 use super::node::{Avoid, Node};
-use super::params::closer;
+use super::params::framed_closer;
 use super::reply::{Wish, content_markup, thought_text};
 use super::{GrammarError, fill};
 
@@ -133,7 +133,7 @@ impl<'a> Messages<'a> {
     }
 
     fn text(&self, head: &Node, behind: &[Part], wish: Wish<'_>) -> Piece {
-        let (frame, end, _) = closer(behind);
+        let (frame, end, _) = framed_closer(behind);
         if let Some(schema) = wish.answer {
             let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
             return Piece { node: Node::sequence([head.clone(), json, Node::text(frame)]), open: None, end };

@@ -26,9 +26,11 @@ pub(crate) enum Node {
     /// Any text without some literals, up to the end of the output.
     Rest { without: Avoid },
     /// Any text without some literals and, wherever it has `trigger`, what `then` says behind it. With `once`, that comes at most
-    /// once and ends the output.
+    /// once and ends the output. Text behind the last of them has none of `rest`; where that is less than `without`, it may
+    /// have more.
     Free {
         without: Avoid,
+        rest: Avoid,
         trigger: String,
         then: Box<Node>,
         once: bool,
@@ -231,6 +233,15 @@ impl Node {
 }
 
 fn push(out: &mut Vec<Node>, node: Node) {
+    // What may stand before a text and is text as well is part of it: lexers want one way to read a text.
+    if let (Node::Until { without, .. } | Node::Rest { without } | Node::Free { without, .. }, Some(before)) =
+        (&node, out.last())
+        && let Node::Repeat { of, least: 0, most: Some(1) } = before
+        && let Node::Literal(text) = &**of
+        && !without.literals.iter().any(|l| text.contains(l.as_str()))
+    {
+        out.pop();
+    }
     match (out.last_mut(), node) {
         (_, Node::Literal(text)) if text.is_empty() => {}
         (Some(Node::Literal(last)), Node::Literal(text)) => last.push_str(&text),

@@ -2,26 +2,31 @@
 
 use serde_json::{Map, Value};
 
+use super::avoid;
 use super::node::{Avoid, Node};
 use super::params::ANY_KEY;
 use super::text;
 use super::values::Notation;
 
 /// Python's literals.
-pub(super) struct Python;
+pub(super) struct Python {
+    /// What no string must have.
+    pub(super) avoid: Avoid,
+}
 
 impl Python {
-    fn quoted(quote: char) -> Node {
-        Node::Regex(format!(r#"{quote}(?:[^{quote}\\\n\r]|\\[nrt\\'"])*{quote}"#))
+    fn quoted(&self, quote: char) -> Node {
+        let inner = avoid::within(&self.avoid, &[quote, '\\', '\n', '\r'], r#"\\[nrt\\'"]"#);
+        Node::Regex(format!("{quote}{inner}{quote}"))
     }
 }
 
 impl Notation for Python {
     fn string(&self, schema: &Map<String, Value>) -> Node {
-        let avoid = Avoid::nothing().and(["'", "\\", "\n", "\r"]);
+        let avoid = self.avoid.clone().and(["'", "\\", "\n", "\r"]);
         match text::bounded(schema, &avoid) {
             Some(expression) => Node::Regex(format!("'(?:{expression})'")),
-            None => Node::choice([Self::quoted('\''), Self::quoted('"')]),
+            None => Node::choice([self.quoted('\''), self.quoted('"')]),
         }
     }
 
@@ -42,7 +47,7 @@ impl Notation for Python {
     }
 
     fn any_key(&self) -> Node {
-        Node::sequence([Self::quoted('\''), Node::text(": ")])
+        Node::sequence([self.quoted('\''), Node::text(": ")])
     }
 
     fn comma(&self) -> &'static str {
@@ -91,12 +96,18 @@ pub(super) fn keyword(key: &str) -> Option<Node> {
 pub(super) struct Gemma<'a> {
     pub(super) open: &'a str,
     pub(super) close: &'a str,
+    /// What a string must not have beside its delimiters.
+    pub(super) avoid: Avoid,
 }
 
 impl Gemma<'_> {
+    fn delimiters(&self) -> Avoid {
+        self.avoid.clone().and([self.open, self.close])
+    }
+
     fn text(&self, value: &Value) -> Option<String> {
         Some(match value {
-            Value::String(text) if text.contains(self.open) || text.contains(self.close) => return None,
+            Value::String(text) if self.delimiters().literals.iter().any(|l| text.contains(l.as_str())) => return None,
             Value::String(text) => format!("{}{text}{}", self.open, self.close),
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(|i| self.text(i)).collect::<Option<_>>()?;
@@ -113,16 +124,11 @@ impl Gemma<'_> {
 
 impl Notation for Gemma<'_> {
     fn string(&self, schema: &Map<String, Value>) -> Node {
-        let avoid = Avoid::nothing().and([self.open, self.close]);
-        match text::bounded(schema, &avoid) {
-            Some(expression) => {
-                Node::sequence([Node::text(self.open), Node::Regex(expression), Node::text(self.close)])
-            }
-            None => {
-                let end = self.close.to_owned();
-                Node::sequence([Node::text(self.open), Node::Until { without: Avoid::nothing().and([self.open]).but(&[self.close]), end }])
-            }
-        }
+        let text = match text::bounded(schema, &self.delimiters()) {
+            Some(expression) => Node::sequence([Node::Regex(expression), Node::text(self.close)]),
+            None => Node::Until { without: self.delimiters().but(&[self.close]), end: self.close.to_owned() },
+        };
+        Node::sequence([Node::text(self.open), text])
     }
 
     fn constant(&self, value: &Value) -> Option<Node> {

@@ -194,15 +194,29 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// The parts behind a value: the white space before its closer, the closer up to the next cut, and the rest.
-pub(super) fn closer(parts: &[Part]) -> (String, String, Vec<Node>) {
-    let (first, more) = match parts.split_first() {
-        Some((Part::Text(text), more)) => (text.as_str(), more),
-        _ => ("", parts),
-    };
-    let frame = &first[..first.len() - first.trim_start().len()];
-    let end = cuts(first.trim_start()).into_iter().next();
+fn closer(parts: &[Part]) -> (String, String, Vec<Node>) {
+    let (frame, text, more) = framed_closer(parts);
+    let end = cuts(&text).into_iter().next();
     let end = if let Some(Cut::Literal(end)) = end { end } else { "" };
-    let rest = Node::text(&first[frame.len() + end.len()..]);
-    let more = fill::parts(more, &mut |_| Ok(Node::nothing())).unwrap_or_default();
-    (frame.to_owned(), end.to_owned(), std::iter::once(rest).chain(more).collect())
+    let rest = Node::text(&text[end.len()..]);
+    (frame, end.to_owned(), std::iter::once(rest).chain(more).collect())
+}
+
+/// The parts behind a text: the white space before its closer, the closer with what it is made of, and the rest.
+pub(super) fn framed_closer(parts: &[Part]) -> (String, String, Vec<Node>) {
+    let mut frame = String::new();
+    let mut parts = parts.iter();
+    for part in parts.by_ref() {
+        let (Part::Text(text) | Part::Optional(text)) = part else { break };
+        let closer = text.trim_start();
+        frame.push_str(&text[..text.len() - closer.len()]);
+        if closer.is_empty() {
+            continue;
+        }
+        let end = closer.trim_end();
+        let rest = Node::text(&closer[end.len()..]);
+        let more = fill::parts(parts.as_slice(), &mut |_| Ok(Node::nothing())).unwrap_or_default();
+        return (frame, end.to_owned(), std::iter::once(rest).chain(more).collect());
+    }
+    (frame, String::new(), Vec::new())
 }

@@ -9,7 +9,7 @@ use crate::render::words::{Thinking, Words, after, before};
 use super::calls::{Calls, Unit, around};
 use super::messages;
 use super::node::{Avoid, Node};
-use super::params::closer;
+use super::params::framed_closer;
 use super::{GrammarError, fill};
 
 /// What a reply is asked to be.
@@ -76,16 +76,21 @@ fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoi
     let others = calls.words.calls.iter().skip(1).filter_map(crate::render::markup::first_literal);
     let markup = markup.and(others);
     // A key may be written with escapes.
-    let named = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
-    let trigger: String = unit.node.prefix().chars().take(1).collect();
-    let text = Node::Rest { without: named };
-    Node::choice([text, free(unit, once, trigger, markup.and(["{", "["]))])
+    let rest = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
+    let trigger = trigger(&unit.node, &markup);
+    Node::Free {
+        without: markup.and(["{", "["]),
+        rest,
+        then: Box::new(unit.node.behind(&trigger)),
+        trigger,
+        once,
+    }
 }
 
 fn free(unit: Unit, once: bool, trigger: String, markup: Avoid) -> Node {
     let then = Box::new(unit.node.behind(&trigger));
     let without = markup.but(&[trigger.as_str()]);
-    Node::Free { without, trigger, then, once }
+    Node::Free { rest: without.clone(), without, trigger, then, once }
 }
 
 /// The literal that begins calls: up to the first cut, and not beyond one that text must not have anyway.
@@ -135,7 +140,7 @@ fn thought(words: &Words<'_>) -> Result<Node, GrammarError> {
 
 /// The text of a thought with its closer, and what the template writes behind that.
 pub(super) fn thought_text(words: &Words<'_>, template: &Template) -> (Node, Vec<Node>) {
-    let (_, end, behind) = closer(after(template, Slot::Thought));
+    let (_, end, behind) = framed_closer(after(template, Slot::Thought));
     let without = Avoid { loose: words.loose(), ..Avoid::nothing() }.and(words.in_thought().texts());
     (Node::Until { without: without.but(&[end.as_str()]), end }, behind)
 }

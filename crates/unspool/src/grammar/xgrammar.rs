@@ -40,12 +40,15 @@ impl Writer<'_> {
             }),
             Node::Until { without, end } => tag("", any_text(&without.plain_before(end)), end),
             Node::Rest { without } => any_text(&without.plain()),
-            Node::Free { without, trigger, then, once } => json!({
-                "type": "triggered_tags", "triggers": [trigger],
-                "tags": [self.behind(trigger, then, depth)],
-                "at_least_one": false, "stop_after_first": once,
-                "excludes": without.plain_before(trigger),
-            }),
+            Node::Free { without, rest, trigger, then, once } => {
+                let tags = json!({
+                    "type": "triggered_tags", "triggers": [trigger],
+                    "tags": [self.behind(trigger, then, depth)],
+                    "at_least_one": false, "stop_after_first": once,
+                    "excludes": without.plain_before(trigger),
+                });
+                if rest == without { tags } else { json!({"type": "or", "elements": [any_text(&rest.plain()), tags]}) }
+            }
             Node::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
             Node::Json { schema, without } => json_schema(schema, without),
             Node::Rule(at) => match self.rules.get(*at) {

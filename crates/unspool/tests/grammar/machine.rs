@@ -42,13 +42,15 @@ const LONGEST: usize = 6000;
 pub(crate) struct Machine {
     words: Vec<Vec<u8>>,
     eos: u32,
+    /// Tokens that begin calls.
+    triggers: Vec<u32>,
     factory: ParserFactory,
 }
 
 impl Machine {
-    pub(crate) fn new(markers: &[String]) -> Self {
+    pub(crate) fn new(markers: &[String], triggers: &[String]) -> Self {
         let mut words: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
-        for piece in markers.iter().map(String::as_str).chain(PIECES.iter().copied()) {
+        for piece in markers.iter().chain(triggers).map(String::as_str).chain(PIECES.iter().copied()) {
             if piece.len() > 1 && words.iter().all(|w| w != piece.as_bytes()) {
                 words.push(piece.as_bytes().to_vec());
             }
@@ -59,7 +61,9 @@ impl Machine {
         let env: TokEnv = Arc::new(ApproximateTokEnv::new(TokTrie::from(&info, &words)));
         let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &[]).unwrap();
         factory.quiet();
-        Self { words, eos, factory }
+        let is_trigger = |i: &usize| triggers.iter().any(|t| t.as_bytes() == words[*i]);
+        let triggers = (0..words.len()).filter(is_trigger).map(|i| i as u32).collect();
+        Self { words, eos, triggers, factory }
     }
 
     /// Compiles a grammar.
@@ -122,6 +126,9 @@ impl Machine {
         let weight = |token: u32| -> f64 {
             if token == self.eos {
                 return if long { 500.0 } else { 3.0 };
+            }
+            if self.triggers.contains(&token) {
+                return 40.0;
             }
             match self.words[token as usize].as_slice() {
                 [byte] => match byte {

@@ -53,13 +53,16 @@ struct Case {
 }
 
 impl Case {
-    fn new(names: &Names, fields: &Value, level: StrictLevel) -> Result<Self, String> {
+    fn new(names: &Names, fields: &Value, level: StrictLevel, with_thought: bool) -> Result<Self, String> {
         let pair = names.pair();
         let request = request(fields);
-        let options = Options { level, with_thought: names.reasoning.is_some(), ..Options::default() };
+        let options = Options { level, with_thought, ..Options::default() };
         let grammar = pair.grammar(&request, &options).map_err(|e| format!("{names}: {e}"))?;
         let grammar = grammar.ok_or_else(|| format!("{names}: no grammar"))?;
-        let machine = Machine::new(&messages::markers(names));
+        let mut markers = messages::markers(names);
+        let mut triggers = Vec::new();
+        literals(&grammar.structural_tag(), &mut markers, &mut triggers);
+        let machine = Machine::new(&markers, &triggers);
         let matcher = machine.matcher(&grammar.lark()).map_err(|e| format!("{names}: {e}"))?;
         Ok(Self { pair, request, machine, matcher })
     }
@@ -94,6 +97,24 @@ impl Case {
     }
 }
 
+/// The literals of a structural tag: what a sample must hit to go on.
+fn literals(tag: &Value, out: &mut Vec<String>, triggers: &mut Vec<String>) {
+    match tag {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match (key.as_str(), value) {
+                    ("begin" | "end" | "value" | "separator", Value::String(text)) => out.push(text.clone()),
+                    ("triggers", Value::Array(all)) => triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned))),
+                    ("json_schema", _) => {}
+                    (_, value) => literals(value, out, triggers),
+                }
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|value| literals(value, out, triggers)),
+        _ => {}
+    }
+}
+
 fn cut<'t>(text: &'t str, random: &mut Random) -> Vec<&'t str> {
     let mean = [2, 3, 6, 15, 50][random.below(5)];
     let mut pieces = Vec::new();
@@ -114,7 +135,7 @@ fn check_calls(message: &Message, tools: &Value, strict: bool) -> Result<(), Str
         let tool = tools.as_array().unwrap().iter().find(|t| t["function"]["name"] == *call.name);
         let Some(tool) = tool else { return Err(format!("a call of {:?}, which is no tool", call.name)) };
         if !call.complete {
-            return Err(format!("an incomplete call: {call:?}"));
+            return Err(format!("an incomplete call: {call:?}\n {:?}", message.diagnostics));
         }
         let arguments = json_value(&call.arguments)?;
         if !arguments.is_object() {
@@ -139,7 +160,7 @@ fn json_value(text: &str) -> Result<Value, String> {
 /// Samples texts of one grammar and checks what the parser makes of them. Gives back how many had calls.
 fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> Result<usize, String> {
     let tools = tools::tools(names);
-    let mut case = Case::new(names, &json!({"tools": tools, "tool_choice": choice}), level)?;
+    let mut case = Case::new(names, &json!({"tools": tools, "tool_choice": choice}), level, names.reasoning.is_some())?;
     let strict = level == StrictLevel::Parameter;
     let mut calling = 0;
     let mut bytes = 0;
@@ -198,7 +219,7 @@ fn sampled_texts_are_calls_that_fit() {
 /// Renders messages and feeds them to the grammar.
 fn rendered(names: &Names) -> Result<(), String> {
     let tools = tools::tools(names);
-    let mut case = Case::new(names, &json!({"tools": tools}), StrictLevel::Parameter)?;
+    let mut case = Case::new(names, &json!({"tools": tools}), StrictLevel::Parameter, true)?;
     let mut sampler = Sampler::new(5);
     for _ in 0..64 {
         let message = names.fit(sampler.message(&tools));
