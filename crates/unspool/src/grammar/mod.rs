@@ -176,6 +176,30 @@ impl Pair {
     }
 }
 
+/// The schema of the answer that a chat request asks for: `response_format` of the kinds `json_schema` and `json_object`,
+/// or `structured_outputs.json` and `.json_object`.
+///
+/// # Errors
+/// A `json_schema` without a schema.
+pub fn answer_schema(request: &Value) -> Result<Option<Value>, RequestError> {
+    let format = request.get("response_format").filter(|f| !f.is_null());
+    match format.and_then(|f| f.get("type")).and_then(Value::as_str) {
+        Some("json_object") => return Ok(Some(schema::any_object())),
+        Some("json_schema") => {
+            let schema = format.and_then(|f| f.pointer("/json_schema/schema"));
+            let missing = || RequestError::new("`response_format.json_schema` has no `schema`");
+            return schema.map(|s| Some(s.clone())).ok_or_else(missing);
+        }
+        _ => {}
+    }
+    let outputs = request.get("structured_outputs");
+    let said = |key: &str| outputs.and_then(|o| o.get(key)).filter(|v| !v.is_null());
+    if let Some(schema) = said("json") {
+        return Ok(Some(schema.clone()));
+    }
+    Ok(said("json_object").filter(|v| **v == Value::Bool(true)).map(|_| schema::any_object()))
+}
+
 /// What of a request is constrained.
 struct Scope {
     calls: bool,

@@ -81,10 +81,13 @@ impl Avoid {
         self
     }
 
-    /// The plain literals for a text behind which `end` stands: what `end` itself has is left to it.
-    pub(crate) fn plain_before(&self, end: &str) -> Vec<String> {
-        let all = self.clone().and([end]);
-        all.plain().into_iter().filter(|l| !end.contains(l.as_str())).collect()
+    /// The plain literals for a text behind which `end` stands, and how much of `end` is a literal that ends the text: its
+    /// beginning, if that may not stand in the text by itself.
+    pub(crate) fn plain_before(&self, end: &str) -> (Vec<String>, usize) {
+        let all = self.clone().and([end]).plain();
+        let begun = all.iter().filter(|l| end.starts_with(l.as_str())).map(String::len).min();
+        let literals = all.into_iter().filter(|l| !end.contains(l.as_str())).collect();
+        (literals, begun.unwrap_or(end.len()))
     }
 
     /// Whether every text will do.

@@ -7,7 +7,7 @@ use super::node::{Avoid, Node};
 use super::schema;
 
 /// How often a rule is written inside itself: a tag has no names, so a value nests at most so deep.
-const UNROLLED: usize = 4;
+const UNROLLED: usize = 3;
 
 /// The structural tag of a grammar.
 pub(super) fn write(grammar: &Grammar) -> Value {
@@ -34,18 +34,22 @@ impl Writer<'_> {
             }
             Node::Repeat { of, least: 0, .. } if self.is_too_deep(of, depth) => self.node(&Node::nothing(), depth),
             Node::Repeat { of, least, most } => repeat(self.node(of, depth), *least, *most),
-            Node::List { of, between } => json!({
-                "type": "tags_with_separator", "tags": self.tags(of, depth), "separator": between,
-                "at_least_one": true, "stop_after_first": false,
-            }),
-            Node::Until { without, end } => tag("", any_text(&without.plain_before(end)), end),
+            Node::List { of, between } => self.list(of, between, depth),
+            Node::Until { without, end } => {
+                let (excludes, begun) = without.plain_before(end);
+                let text = tag("", any_text(&excludes), &end[..begun]);
+                if begun == end.len() {
+                    return text;
+                }
+                json!({"type": "sequence", "elements": [text, {"type": "const_string", "value": &end[begun..]}]})
+            }
             Node::Rest { without } => any_text(&without.plain()),
             Node::Free { without, rest, trigger, then, once } => {
+                let (excludes, begun) = without.plain_before(trigger);
                 let tags = json!({
-                    "type": "triggered_tags", "triggers": [trigger],
+                    "type": "triggered_tags", "triggers": [&trigger[..begun]],
                     "tags": [self.behind(trigger, then, depth)],
-                    "at_least_one": false, "stop_after_first": once,
-                    "excludes": without.plain_before(trigger),
+                    "at_least_one": false, "stop_after_first": once, "excludes": excludes,
                 });
                 if rest == without { tags } else { json!({"type": "or", "elements": [any_text(&rest.plain()), tags]}) }
             }
@@ -79,19 +83,25 @@ impl Writer<'_> {
                 Some((Node::Literal(end), rest)) => (Node::sequence(rest.to_vec()), end.as_str()),
                 _ => (then.clone(), ""),
             },
+            Node::Literal(end) => (Node::nothing(), end.as_str()),
             _ => (then.clone(), ""),
         };
         tag(trigger, self.node(&content, depth), end)
     }
 
-    /// The members of a list as tags: their first literals as begins, their last ones as ends.
-    fn tags(&self, of: &Node, depth: usize) -> Vec<Value> {
+    /// A list: tags, if each of its members ends in a literal, for a tag must say where it ends.
+    fn list(&self, of: &Node, between: &str, depth: usize) -> Value {
         let each = match of {
             Node::Choice(all) => all.as_slice(),
             one => std::slice::from_ref(one),
         };
-        let each = each.iter().filter(|n| !self.is_too_deep(n, depth));
-        each.map(|node| {
+        let each: Vec<&Node> = each.iter().filter(|n| !self.is_too_deep(n, depth)).collect();
+        let ends = |node: &&Node| matches!(node, Node::Sequence(all) if matches!(all.last(), Some(Node::Literal(_))));
+        if !each.iter().all(|n| ends(n) || matches!(n, Node::Literal(_))) {
+            let more = Node::sequence([Node::text(between), of.clone()]).many();
+            return self.node(&Node::sequence([of.clone(), more]), depth);
+        }
+        let tags: Vec<Value> = each.into_iter().map(|node| {
             let begin = match node {
                 Node::Sequence(all) => match all.first() {
                     Some(Node::Literal(text)) => text.clone(),
@@ -101,7 +111,11 @@ impl Writer<'_> {
             };
             self.behind(&begin, &node.clone().behind(&begin), depth)
         })
-        .collect()
+        .collect();
+        json!({
+            "type": "tags_with_separator", "tags": tags, "separator": between,
+            "at_least_one": true, "stop_after_first": false,
+        })
     }
 }
 

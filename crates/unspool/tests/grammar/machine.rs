@@ -123,6 +123,14 @@ impl Machine {
     }
 
     fn pick(&self, allowed: &[u32], random: &mut Random, long: bool) -> Option<u32> {
+        if random.below(40) == 0 {
+            // Brackets begin calls, and few tokens are brackets.
+            let brackets = |t: &&u32| matches!(self.words[**t as usize].first(), Some(b'[' | b'{' | b'<'));
+            let brackets: Vec<u32> = allowed.iter().filter(brackets).copied().collect();
+            if !brackets.is_empty() {
+                return Some(brackets[random.below(brackets.len())]);
+            }
+        }
         let weight = |token: u32| -> f64 {
             if token == self.eos {
                 return if long { 500.0 } else { 3.0 };

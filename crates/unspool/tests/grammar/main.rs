@@ -1,6 +1,7 @@
 //! Law 6: what a format's grammar admits, the parser reads as calls that fit their schemas; and what the renderer
 //! writes, the grammar admits. The grammar is compiled by llguidance and walked token by token.
 
+mod dump;
 mod machine;
 #[path = "../roundtrip/messages.rs"]
 #[allow(dead_code)]
@@ -15,10 +16,11 @@ use llguidance::Matcher;
 use serde_json::{Value, json};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::message::Message;
-use unspool::sample::Sampler;
+use unspool::sample::{Parts, Sampler};
 use unspool::setup::Pair;
 use unspool::{Delta, Event, FinishReason, Prompt, Request};
 
+use dump::Dump;
 use machine::{Machine, Random};
 use pairs::{Names, all_names};
 
@@ -50,6 +52,7 @@ struct Case {
     request: Request,
     machine: Machine,
     matcher: Matcher,
+    dump: Dump,
 }
 
 impl Case {
@@ -64,7 +67,10 @@ impl Case {
         literals(&grammar.structural_tag(), &mut markers, &mut triggers);
         let machine = Machine::new(&markers, &triggers);
         let matcher = machine.matcher(&grammar.lark()).map_err(|e| format!("{names}: {e}"))?;
-        Ok(Self { pair, request, machine, matcher })
+        // Where blanks may stand inside tags, a tag keeps more out of texts than it must.
+        let loose = grammar.lark().contains(r"<[ \t\r\n]*");
+        let dump = Dump::new(loose, &format!("{names}, {}", fields["tool_choice"]), grammar.structural_tag());
+        Ok(Self { pair, request, machine, matcher, dump })
     }
 
     fn parse<'t>(&self, pieces: impl IntoIterator<Item = &'t str>) -> Message {
@@ -170,6 +176,7 @@ fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> R
         let text = case.machine.sample(&mut case.matcher, &mut random).map_err(said)?;
         bytes += text.len();
         let fault = |why: String| format!("{names}, {choice}: {why}\n  text: {text:?}");
+        case.dump.sampled(&text);
         let message = case.parse_all(&text, &mut random).map_err(fault)?;
         check_calls(&message, &tools, strict).map_err(fault)?;
         let must = choice != "auto";
@@ -190,11 +197,12 @@ fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> R
     Ok(calling)
 }
 
-#[test]
-fn sampled_texts_are_calls_that_fit() {
-    let count = sample_count();
+/// All names in four parts, so that the tests run side by side.
+fn sample_part(part: usize) {
     let mut faults = Vec::new();
-    for names in names_with_calls() {
+    for names in names_with_calls().into_iter().skip(part).step_by(4) {
+        // A name by itself has its full number; the pair with its reasoning half adds the thought in front.
+        let count = if names.reasoning.is_none() { sample_count() } else { sample_count() / 4 };
         let named = json!({"type": "function", "function": {"name": "tide"}});
         let parts = [
             (json!("required"), StrictLevel::Parameter, count * 2 / 5),
@@ -204,13 +212,96 @@ fn sampled_texts_are_calls_that_fit() {
         ];
         for (choice, level, count) in parts {
             match sampled(&names, &choice, level, count) {
-                Ok(0) => faults.push(format!("{names}, {choice}: no sample had a call")),
+                Ok(0) if count >= SAMPLES / 5 => faults.push(format!("{names}, {choice}: no sample had a call")),
                 Ok(_) => {}
                 Err(fault) => {
                     faults.push(fault);
                     break;
                 }
             }
+        }
+    }
+    report(&faults);
+}
+
+#[test]
+fn sampled_texts_are_calls_that_fit_1() {
+    sample_part(0);
+}
+
+#[test]
+fn sampled_texts_are_calls_that_fit_2() {
+    sample_part(1);
+}
+
+#[test]
+fn sampled_texts_are_calls_that_fit_3() {
+    sample_part(2);
+}
+
+#[test]
+fn sampled_texts_are_calls_that_fit_4() {
+    sample_part(3);
+}
+
+/// Changes a text somewhere: a stretch goes, comes twice or moves, or a character is another one.
+fn mutated(text: &str, random: &mut Random) -> String {
+    let borders: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
+    let mut place = || borders[random.below(borders.len())];
+    let (a, b) = (place(), place());
+    let (from, to) = (a.min(b), a.max(b).min(a.min(b) + 40));
+    let to = (to..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(text.len());
+    match random.below(5) {
+        0 => format!("{}{}", &text[..from], &text[to..]),
+        1 => format!("{}{}{}", &text[..to], &text[from..to], &text[to..]),
+        2 => text[..from].to_owned(),
+        3 => format!("{}{}", &text[..from], &text[from..].replacen(['"', '>', '<', '=', '\'', '{', '[', '}', ']'], "~", 1)),
+        _ => format!("{}{}{}", &text[..from], ["x", "9", "\"", "}", "<", "]"][random.below(6)], &text[from..]),
+    }
+}
+
+/// What the parser says against a text that should be calls and nothing else.
+fn flagged(case: &Case, text: &str, tools: &Value) -> bool {
+    let message = case.parse([text]);
+    let complaints = !message.diagnostics.is_empty() || !message.content.trim().is_empty();
+    complaints || message.tool_calls.is_empty() || check_calls(&message, tools, true).is_err()
+}
+
+/// Mutates rendered calls; gives back how many the parser flagged.
+fn mutants(names: &Names) -> Result<usize, String> {
+    let tools = tools::tools(names);
+    let fields = json!({"tools": tools, "tool_choice": "required"});
+    let mut case = Case::new(names, &fields, StrictLevel::Parameter, true)?;
+    let mut sampler = Sampler::new(9);
+    let mut random = Random::new(&names.to_string(), 3);
+    let mut count = 0;
+    for _ in 0..24 {
+        let parts = Parts { reasoning: names.reasoning.is_some(), content: false, calls: 2 };
+        let message = names.fit(sampler.message_of(&tools, parts));
+        let Ok(text) = case.pair.render(&message, &case.request) else { continue };
+        for _ in 0..8 {
+            let text = mutated(&text, &mut random);
+            if flagged(&case, &text, &tools) {
+                count += 1;
+                case.dump.rejected.push(text.clone());
+                if case.machine.accepts(&mut case.matcher, &text).is_ok() {
+                    let message = case.parse([text.as_str()]);
+                    return Err(format!("{names}: accepted although flagged: {message:?}\n  text: {text:?}"));
+                }
+            }
+        }
+    }
+    Ok(count)
+}
+
+#[test]
+fn what_the_parser_flags_is_rejected() {
+    let mut faults = Vec::new();
+    for names in names_with_calls() {
+        match mutants(&names) {
+            Ok(count) if count >= 24 => {}
+            Ok(count) => faults.push(format!("{names}: only {count} flagged texts")),
+            Err(fault) => faults.push(fault),
         }
     }
     report(&faults);
@@ -229,6 +320,7 @@ fn rendered(names: &Names) -> Result<(), String> {
         }
         // A value that the syntax cannot say is refused by name; then there is no text.
         let Ok(text) = case.pair.render(&message, &case.request) else { continue };
+        case.dump.accepted.push(text.clone());
         let machine = &case.machine;
         machine.accepts(&mut case.matcher, &text).map_err(|e| format!("{names}: {e}\n  text: {text:?}"))?;
     }
