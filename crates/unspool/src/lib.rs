@@ -3,6 +3,7 @@
 
 mod align;
 mod body;
+pub mod budget;
 mod checkpoint;
 pub mod diagnostic;
 pub mod event;

@@ -87,7 +87,8 @@ impl<'a> Calls<'a> {
         if self.once {
             return self.call(call, Some(0));
         }
-        let counts = call.has(Slot::Index) || call.has(Slot::Number) || call.has(Slot::Id) && self.native_id().is_some();
+        let counts =
+            call.has(Slot::Index) || call.has(Slot::Number) || call.has(Slot::Id) && self.native_id().is_some();
         if !counts {
             let of = Box::new(self.call(call, None)?);
             return Ok(Node::List { of, between: between.to_owned() });
@@ -238,16 +239,19 @@ impl<'a> Calls<'a> {
         let mut values = Values::new(Python { avoid: self.in_value() }, &schema, &mut self.rules);
         let any = Value::Bool(true);
         let place = Place::root(&schema);
-        let object = place.object().filter(|o| function.strict && (o.contains_key("properties") || o.contains_key("required")));
+        let object =
+            place.object().filter(|o| function.strict && (o.contains_key("properties") || o.contains_key("required")));
         let Some(object) = object else {
             let closed = function.strict && schema.get("additionalProperties") == Some(&Value::Bool(false));
             let value = values.value(place.at(&any))?;
-            let member = Node::sequence([Node::Regex("[A-Za-z_][A-Za-z0-9_]{0,63}".to_owned()), Node::text("="), value]);
+            let member =
+                Node::sequence([Node::Regex("[A-Za-z_][A-Za-z0-9_]{0,63}".to_owned()), Node::text("="), value]);
             return Ok(if closed { Node::nothing() } else { separated(member, 0, None, ", ") });
         };
         members(&object, ", ", |key, schema| {
-            let named = keyword(key)
-                .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no keyword that Python could write")))?;
+            let named = keyword(key).ok_or_else(|| {
+                GrammarError::new(&format!("parameter `{key}` is no keyword that Python could write"))
+            })?;
             Ok(Node::sequence([named, values.value(place.at(schema))?]))
         })
     }

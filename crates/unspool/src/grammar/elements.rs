@@ -22,10 +22,7 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(
-        file: &'a FormatFile,
-        rules: &'a mut Rules,
-    ) -> Result<Self, GrammarError> {
+    pub(super) fn new(file: &'a FormatFile, rules: &'a mut Rules) -> Result<Self, GrammarError> {
         let words = &file.tools.elements;
         let read = |t: &str| template(t).map_err(|e| GrammarError::new(&e.message));
         let (open, close) = (read(&words.open)?, read(&words.close)?);

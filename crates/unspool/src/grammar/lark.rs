@@ -68,7 +68,11 @@ impl Writer {
             Node::List { of, between } => {
                 let of = self.node(of);
                 let of = self.named("item", of);
-                if between.is_empty() { format!("{of}+") } else { format!("{of} ({} {of})*", Value::from(between.as_str())) }
+                if between.is_empty() {
+                    format!("{of}+")
+                } else {
+                    format!("{of} ({} {of})*", Value::from(between.as_str()))
+                }
             }
             Node::Until { without, end } => self.until(without, end),
             Node::Rest { without } => self.named("TEXT", without_literals(&expressions(without))),

@@ -28,8 +28,9 @@ mod messages;
 mod node;
 mod notation;
 mod params;
-mod pattern;
+pub(crate) mod pattern;
 mod reply;
+mod sample;
 mod schema;
 mod text;
 mod values;
@@ -39,8 +40,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::render::words::{Thinking, Words};
 use crate::request::{Request, RequestError, ToolChoice};
-use crate::render::words::Words;
+use crate::sample::Sampler;
 use crate::setup::Pair;
 
 use calls::{Calls, Function};
@@ -85,6 +87,8 @@ impl Default for Options {
 pub struct Grammar {
     root: Node,
     rules: Vec<Node>,
+    /// It begins with a thought.
+    thinks: bool,
 }
 
 impl Grammar {
@@ -101,6 +105,12 @@ impl Grammar {
     #[must_use]
     pub fn lark(&self) -> String {
         lark::write(self)
+    }
+
+    /// A text that the grammar admits, made of plausible words and values; for a backend that stands in for a model.
+    #[must_use]
+    pub fn sample(&self, sampler: &mut Sampler) -> String {
+        sample::text(self, sampler)
     }
 }
 
@@ -172,7 +182,8 @@ impl Pair {
             rules: Rules::default(),
         });
         let root = reply::reply(&words, calls.as_mut(), wish)?;
-        Ok(Some(Grammar { root, rules: calls.map(|c| c.rules.into_nodes()).unwrap_or_default() }))
+        let thinks = options.with_thought && words.thinking == Thinking::Open && !words.thinks_in_content();
+        Ok(Some(Grammar { root, thinks, rules: calls.map(|c| c.rules.into_nodes()).unwrap_or_default() }))
     }
 }
 
@@ -234,11 +245,7 @@ fn functions(request: &Request, all_strict: bool) -> Result<Vec<Function>, Gramm
     };
     let wanted = request.tools.definitions().iter().filter(|d| named.is_none_or(|n| *n == d.name));
     let all: Vec<Function> = wanted
-        .map(|d| Function {
-            name: d.name.clone(),
-            parameters: d.parameters.clone(),
-            strict: all_strict || d.strict,
-        })
+        .map(|d| Function { name: d.name.clone(), parameters: d.parameters.clone(), strict: all_strict || d.strict })
         .collect();
     match named.filter(|_| all.is_empty()) {
         Some(name) => Err(GrammarError::new(&format!("`tool_choice` names the function `{name}`, which is no tool"))),

@@ -14,11 +14,7 @@ pub(crate) enum Node {
     /// One of them.
     Choice(Vec<Node>),
     /// So many of these, one after the other.
-    Repeat {
-        of: Box<Node>,
-        least: usize,
-        most: Option<usize>,
-    },
+    Repeat { of: Box<Node>, least: usize, most: Option<usize> },
     /// At least one of these, with a text between two.
     List { of: Box<Node>, between: String },
     /// Any text without some literals and without `end`, and then `end`.
@@ -28,13 +24,7 @@ pub(crate) enum Node {
     /// Any text without some literals and, wherever it has `trigger`, what `then` says behind it. With `once`, that comes at most
     /// once and ends the output. Text behind the last of them has none of `rest`; where that is less than `without`, it may
     /// have more.
-    Free {
-        without: Avoid,
-        rest: Avoid,
-        trigger: String,
-        then: Box<Node>,
-        once: bool,
-    },
+    Free { without: Avoid, rest: Avoid, trigger: String, then: Box<Node>, once: bool },
     /// What a regular expression matches as a whole. It is written so that all backends read it alike: classes, groups,
     /// repetitions, `\n`, `\t`, `\\`.
     Regex(String),

@@ -23,11 +23,13 @@ impl Python {
 
 impl Notation for Python {
     fn string(&self, schema: &Map<String, Value>) -> Node {
-        let avoid = self.avoid.clone().and(["'", "\\", "\n", "\r"]);
-        match text::bounded(schema, &avoid) {
-            Some(expression) => Node::Regex(format!("'(?:{expression})'")),
-            None => Node::choice([self.quoted('\''), self.quoted('"')]),
-        }
+        Node::choice(['\'', '"'].map(|quote| {
+            let avoid = self.avoid.clone().and([quote.to_string().as_str(), "\\", "\n", "\r"]);
+            match text::bounded(schema, &avoid) {
+                Some(expression) => Node::Regex(format!("{quote}(?:{expression}){quote}")),
+                None => self.quoted(quote),
+            }
+        }))
     }
 
     fn word(&self, word: &'static str) -> Node {
@@ -152,4 +154,3 @@ pub(super) fn plain_key(key: &str) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
     (!key.is_empty() && key.chars().all(plain)).then(|| format!("{key}:"))
 }
-

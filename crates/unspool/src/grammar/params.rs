@@ -132,7 +132,11 @@ impl<'a> Params<'a> {
     fn attribute(&self, key: &str) -> String {
         let is_attribute =
             self.template.parts.iter().any(|p| matches!(p, Part::Attrs(a) if a.iter().any(|(_, s)| *s == Slot::Key)));
-        if is_attribute && self.file.tools.params.attr == Escape::Xml { super::escaped_attribute(key) } else { key.to_owned() }
+        if is_attribute && self.file.tools.params.attr == Escape::Xml {
+            super::escaped_attribute(key)
+        } else {
+            key.to_owned()
+        }
     }
 
     fn parameter(&self, key: &Node, place: Place<'_>) -> Node {

@@ -78,13 +78,7 @@ fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoi
     // A key may be written with escapes.
     let rest = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
     let trigger = trigger(&unit.node, &markup);
-    Node::Free {
-        without: markup.and(["{", "["]),
-        rest,
-        then: Box::new(unit.node.behind(&trigger)),
-        trigger,
-        once,
-    }
+    Node::Free { without: markup.and(["{", "["]), rest, then: Box::new(unit.node.behind(&trigger)), trigger, once }
 }
 
 fn free(unit: Unit, once: bool, trigger: String, markup: Avoid) -> Node {
@@ -112,7 +106,8 @@ pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
     let plain = words.blocks.iter().chain(&words.calls).filter_map(crate::render::markup::first_literal);
     let plain: Vec<&str> = plain.filter(|l| !is_markup(l) && l.len() > 1).collect();
     let thoughts = words.thoughts.iter().flat_map(|t| around(t, Slot::Thought));
-    let thoughts: Vec<String> = thoughts.filter(|_| words.thinking != Thinking::Unknown && !words.thinks_in_content()).collect();
+    let thoughts: Vec<String> =
+        thoughts.filter(|_| words.thinking != Thinking::Unknown && !words.thinks_in_content()).collect();
     Avoid { loose: words.loose(), ..Avoid::nothing() }
         .and(content.texts().filter(|l| !is_frame(l)))
         .and(thoughts)

@@ -77,7 +77,11 @@ impl Slot {
     fn text(&self, map: &Map<String, Value>, mixed: bool, nested: bool) -> Node {
         let without = self.avoid.clone().and([self.end.as_str()]);
         if let Some(expression) = bounded(map, &without) {
-            return Node::sequence([Node::Regex(expression), Node::text(&*self.frame).optional(), Node::text(&*self.end)]);
+            return Node::sequence([
+                Node::Regex(expression),
+                Node::text(&*self.frame).optional(),
+                Node::text(&*self.end),
+            ]);
         }
         if !mixed {
             return self.anything();

@@ -137,9 +137,10 @@ impl<'a, N: Notation> Values<'a, N> {
         }
         let comma = self.notation.comma();
         members(object, comma, |key, schema| {
-            let key_node = self.notation.key(key).ok_or_else(|| {
-                GrammarError::new(&format!("parameter `{key}` is no key that the format can write"))
-            })?;
+            let key_node = self
+                .notation
+                .key(key)
+                .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no key that the format can write")))?;
             let value = self.value(place.at(schema))?;
             Ok(Node::sequence([key_node, value]))
         })

@@ -48,7 +48,7 @@ impl Writer<'_> {
                 let (excludes, begun) = without.plain_before(trigger);
                 let tags = json!({
                     "type": "triggered_tags", "triggers": [&trigger[..begun]],
-                    "tags": [self.behind(trigger, then, depth)],
+                    "tags": self.tags(trigger, then, depth),
                     "at_least_one": false, "stop_after_first": once, "excludes": excludes,
                 });
                 if rest == without { tags } else { json!({"type": "or", "elements": [any_text(&rest.plain()), tags]}) }
@@ -65,9 +65,7 @@ impl Writer<'_> {
     /// Whether a node cannot be written without going deeper than rules are unrolled.
     fn is_too_deep(&self, node: &Node, depth: usize) -> bool {
         match node {
-            Node::Rule(at) => {
-                depth == 0 || self.rules.get(*at).is_none_or(|rule| self.is_too_deep(rule, depth - 1))
-            }
+            Node::Rule(at) => depth == 0 || self.rules.get(*at).is_none_or(|rule| self.is_too_deep(rule, depth - 1)),
             Node::Sequence(all) => all.iter().any(|n| self.is_too_deep(n, depth)),
             Node::Choice(all) => all.iter().all(|n| self.is_too_deep(n, depth)),
             Node::Repeat { of, least, .. } => *least > 0 && self.is_too_deep(of, depth),
@@ -76,46 +74,51 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands behind a trigger, its last literal as the tag's end.
-    fn behind(&self, trigger: &str, then: &Node, depth: usize) -> Value {
-        let (content, end) = match then {
-            Node::Sequence(all) => match all.split_last() {
-                Some((Node::Literal(end), rest)) => (Node::sequence(rest.to_vec()), end.as_str()),
-                _ => (then.clone(), ""),
-            },
-            Node::Literal(end) => (Node::nothing(), end.as_str()),
-            _ => (then.clone(), ""),
-        };
-        tag(trigger, self.node(&content, depth), end)
+    /// The alternatives of a node as tags: their first literals as begins, their last ones as ends. `before`: a literal that
+    /// stands before all of them.
+    fn tags(&self, before: &str, node: &Node, depth: usize) -> Vec<Value> {
+        let each = alternatives(node).iter().filter(|n| !self.is_too_deep(n, depth));
+        each.map(|node| {
+            let mut parts = match node {
+                Node::Sequence(all) => all.clone(),
+                one => vec![one.clone()],
+            };
+            let mut begin = before.to_owned();
+            if let Some(Node::Literal(text)) = parts.first() {
+                begin.push_str(text);
+                parts.remove(0);
+            }
+            let mut end = String::new();
+            if let Some(Node::Literal(text)) = parts.last() {
+                end.clone_from(text);
+                parts.pop();
+            }
+            tag(&begin, self.node(&Node::sequence(parts), depth), &end)
+        })
+        .collect()
     }
 
     /// A list: tags, if each of its members ends in a literal, for a tag must say where it ends.
     fn list(&self, of: &Node, between: &str, depth: usize) -> Value {
-        let each = match of {
-            Node::Choice(all) => all.as_slice(),
-            one => std::slice::from_ref(one),
+        let ends = |node: &Node| match node {
+            Node::Sequence(all) => matches!(all.last(), Some(Node::Literal(_))),
+            node => matches!(node, Node::Literal(_)),
         };
-        let each: Vec<&Node> = each.iter().filter(|n| !self.is_too_deep(n, depth)).collect();
-        let ends = |node: &&Node| matches!(node, Node::Sequence(all) if matches!(all.last(), Some(Node::Literal(_))));
-        if !each.iter().all(|n| ends(n) || matches!(n, Node::Literal(_))) {
+        if !alternatives(of).iter().all(ends) {
             let more = Node::sequence([Node::text(between), of.clone()]).many();
             return self.node(&Node::sequence([of.clone(), more]), depth);
         }
-        let tags: Vec<Value> = each.into_iter().map(|node| {
-            let begin = match node {
-                Node::Sequence(all) => match all.first() {
-                    Some(Node::Literal(text)) => text.clone(),
-                    _ => String::new(),
-                },
-                _ => String::new(),
-            };
-            self.behind(&begin, &node.clone().behind(&begin), depth)
-        })
-        .collect();
         json!({
-            "type": "tags_with_separator", "tags": tags, "separator": between,
+            "type": "tags_with_separator", "tags": self.tags("", of, depth), "separator": between,
             "at_least_one": true, "stop_after_first": false,
         })
+    }
+}
+
+fn alternatives(node: &Node) -> &[Node] {
+    match node {
+        Node::Choice(all) => all,
+        one => std::slice::from_ref(one),
     }
 }
 

@@ -32,7 +32,8 @@ impl Random {
 }
 
 /// What tokens a vocabulary has beside the bytes and the markers.
-const PIECES: &[&str] = &["é", "潮", "🌊", "\": ", "\", \"", "true", "null", "the", " quay", "12", "\\n", "\\\"", "\\u00e9"];
+const PIECES: &[&str] =
+    &["é", "潮", "🌊", "\": ", "\", \"", "true", "null", "the", " quay", "12", "\\n", "\\\"", "\\u00e9"];
 /// Tokens after which a sample looks for its end.
 const LONG: usize = 90;
 /// Tokens after which a sample is given up: the grammar does not let it end.
@@ -70,7 +71,9 @@ impl Machine {
     pub(crate) fn matcher(&self, grammar: &str) -> Result<Matcher, String> {
         let matcher = Matcher::new(self.factory.create_parser(TopLevelGrammar::from_lark(grammar.to_owned())));
         match matcher.get_error() {
-            Some(error) => Err(format!("the grammar does not compile: {}", error.lines().take(6).collect::<Vec<_>>().join("\n"))),
+            Some(error) => {
+                Err(format!("the grammar does not compile: {}", error.lines().take(6).collect::<Vec<_>>().join("\n")))
+            }
             None => Ok(matcher),
         }
     }
@@ -81,7 +84,9 @@ impl Machine {
         let mut at = 0;
         while at < text.len() {
             let rest = &text.as_bytes()[at..];
-            let token = (0..self.words.len() - 1).filter(|i| rest.starts_with(&self.words[*i])).max_by_key(|i| self.words[*i].len());
+            let token = (0..self.words.len() - 1)
+                .filter(|i| rest.starts_with(&self.words[*i]))
+                .max_by_key(|i| self.words[*i].len());
             let token = token.unwrap_or(0);
             if matcher.try_consume_tokens(&[token as u32]).map_err(|e| e.to_string())? == 0 {
                 return Err(format!("refused behind {:?} at {:?}", &text[..at], String::from_utf8_lossy(rest)));
@@ -107,12 +112,18 @@ impl Machine {
             let forced = matcher.compute_ff_bytes();
             let mask = matcher.compute_mask().map_err(|e| e.to_string())?;
             let token = if forced.is_empty() {
-                self.pick(&mask.to_list(), random, step > long)
+                if step == 0 {
+                    self.pick(&mask.to_list(), random, 3, false)
+                } else {
+                    self.pick(&mask.to_list(), random, 40, step > long)
+                }
             } else {
                 let fits = |i: &u32| forced.starts_with(&self.words[*i as usize]);
                 mask.to_list().into_iter().filter(fits).max_by_key(|i| self.words[*i as usize].len())
             };
-            let Some(token) = token else { return Err(format!("nothing may follow {:?}", String::from_utf8_lossy(&out))) };
+            let Some(token) = token else {
+                return Err(format!("nothing may follow {:?}", String::from_utf8_lossy(&out)));
+            };
             if token == self.eos {
                 return String::from_utf8(out).map_err(|e| e.to_string());
             }
@@ -122,8 +133,8 @@ impl Machine {
         Err(format!("a text without end: {:?}", String::from_utf8_lossy(&out[..out.len().min(500)])))
     }
 
-    fn pick(&self, allowed: &[u32], random: &mut Random, long: bool) -> Option<u32> {
-        if random.below(40) == 0 {
+    fn pick(&self, allowed: &[u32], random: &mut Random, rare: usize, long: bool) -> Option<u32> {
+        if random.below(rare) == 0 {
             // Brackets begin calls, and few tokens are brackets.
             let brackets = |t: &&u32| matches!(self.words[**t as usize].first(), Some(b'[' | b'{' | b'<'));
             let brackets: Vec<u32> = allowed.iter().filter(brackets).copied().collect();
@@ -140,12 +151,24 @@ impl Machine {
             }
             match self.words[token as usize].as_slice() {
                 [byte] => match byte {
-                    b'"' | b'}' | b']' | b')' | b'\'' | b'>' => if long { 60.0 } else { 5.0 },
+                    b'"' | b'}' | b']' | b')' | b'\'' | b'>' => {
+                        if long {
+                            60.0
+                        } else {
+                            5.0
+                        }
+                    }
                     b' ' | b'\n' | b'<' | b'[' | b'{' | b',' | b':' => 3.0,
                     0..0x20 | 0x80.. => 0.05,
                     _ => 1.0,
                 },
-                _ => if long { 40.0 } else { 4.0 },
+                _ => {
+                    if long {
+                        40.0
+                    } else {
+                        4.0
+                    }
+                }
             }
         };
         let total: f64 = allowed.iter().map(|t| weight(*t)).sum();

@@ -9,6 +9,7 @@ mod messages;
 #[path = "../roundtrip/pairs.rs"]
 #[allow(dead_code)]
 mod pairs;
+mod table;
 mod tools;
 mod validate;
 
@@ -110,7 +111,9 @@ fn literals(tag: &Value, out: &mut Vec<String>, triggers: &mut Vec<String>) {
             for (key, value) in map {
                 match (key.as_str(), value) {
                     ("begin" | "end" | "value" | "separator", Value::String(text)) => out.push(text.clone()),
-                    ("triggers", Value::Array(all)) => triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned))),
+                    ("triggers", Value::Array(all)) => {
+                        triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned)))
+                    }
                     ("json_schema", _) => {}
                     (_, value) => literals(value, out, triggers),
                 }
@@ -255,7 +258,11 @@ fn mutated(text: &str, random: &mut Random) -> String {
         0 => format!("{}{}", &text[..from], &text[to..]),
         1 => format!("{}{}{}", &text[..to], &text[from..to], &text[to..]),
         2 => text[..from].to_owned(),
-        3 => format!("{}{}", &text[..from], &text[from..].replacen(['"', '>', '<', '=', '\'', '{', '[', '}', ']'], "~", 1)),
+        3 => format!(
+            "{}{}",
+            &text[..from],
+            &text[from..].replacen(['"', '>', '<', '=', '\'', '{', '[', '}', ']'], "~", 1)
+        ),
         _ => format!("{}{}{}", &text[..from], ["x", "9", "\"", "}", "<", "]"][random.below(6)], &text[from..]),
     }
 }
@@ -314,10 +321,6 @@ fn rendered(names: &Names) -> Result<(), String> {
     let mut sampler = Sampler::new(5);
     for _ in 0..64 {
         let message = names.fit(sampler.message(&tools));
-        // The sampler knows no patterns.
-        if check_calls(&message, &tools, true).is_err() {
-            continue;
-        }
         // A value that the syntax cannot say is refused by name; then there is no text.
         let Ok(text) = case.pair.render(&message, &case.request) else { continue };
         case.dump.accepted.push(text.clone());
@@ -325,6 +328,34 @@ fn rendered(names: &Names) -> Result<(), String> {
         machine.accepts(&mut case.matcher, &text).map_err(|e| format!("{names}: {e}\n  text: {text:?}"))?;
     }
     Ok(())
+}
+
+/// Texts of the grammar's own sampler, which the mock backend writes.
+fn plausible(names: &Names) -> Result<(), String> {
+    let tools = tools::tools(names);
+    for choice in [json!("required"), json!({"type": "function", "function": {"name": "plan"}}), json!("auto")] {
+        let fields = json!({"tools": tools, "tool_choice": choice});
+        let mut case = Case::new(names, &fields, StrictLevel::Parameter, true)?;
+        let options = Options { level: StrictLevel::Parameter, with_thought: true, ..Options::default() };
+        let grammar = case.pair.grammar(&case.request, &options).map_err(|e| e.to_string())?.ok_or("no grammar")?;
+        let mut sampler = Sampler::new(23);
+        for _ in 0..16 {
+            let text = grammar.sample(&mut sampler);
+            let fault = |why: String| format!("{names}, {choice}: {why}\n  text: {text:?}");
+            case.machine.accepts(&mut case.matcher, &text).map_err(fault)?;
+            let message = case.parse([text.as_str()]);
+            check_calls(&message, &tools, true).map_err(fault)?;
+            if choice != "auto" && message.tool_calls.is_empty() {
+                return Err(fault("no call".to_owned()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_grammars_own_samples_are_calls_that_fit() {
+    report(&names_with_calls().iter().filter_map(|names| plausible(names).err()).collect::<Vec<_>>());
 }
 
 #[test]

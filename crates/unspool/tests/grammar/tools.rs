@@ -7,7 +7,8 @@ use super::pairs::Names;
 /// Strict tools that a format can write.
 pub(crate) fn tools(names: &Names) -> Value {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
-    let pythonic = ["pythonic", "llama4_pythonic", "olmo3", "lfm2"].contains(&names.tools.as_deref().unwrap_or_default());
+    let pythonic =
+        ["pythonic", "llama4_pythonic", "olmo3", "lfm2"].contains(&names.tools.as_deref().unwrap_or_default());
     let dashed = if pythonic { "draught_at" } else { "draught-at" };
     json!([
         function(

@@ -16,8 +16,9 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), S
                 check(root, target, value)?;
             }
             "type" => {
-                let names: Vec<&str> =
-                    said.as_str().map_or_else(|| said.as_array().unwrap().iter().filter_map(Value::as_str).collect(), |n| vec![n]);
+                let names: Vec<&str> = said
+                    .as_str()
+                    .map_or_else(|| said.as_array().unwrap().iter().filter_map(Value::as_str).collect(), |n| vec![n]);
                 if !names.iter().any(|n| is_of(value, n)) {
                     return fault("is of none of the types of");
                 }
@@ -30,7 +31,9 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), S
             "allOf" => said.as_array().unwrap().iter().try_for_each(|s| check(root, s, value))?,
             "minimum" if value.as_f64().is_some_and(|v| v < said.as_f64().unwrap()) => return fault("is less than in"),
             "maximum" if value.as_f64().is_some_and(|v| v > said.as_f64().unwrap()) => return fault("is more than in"),
-            "minLength" | "maxLength" | "minItems" | "maxItems" => size(word, said, value).or_else(|()| fault("is too long or short for"))?,
+            "minLength" | "maxLength" | "minItems" | "maxItems" => {
+                size(word, said, value).or_else(|()| fault("is too long or short for"))?
+            }
             "pattern" => {
                 let pattern = fancy_regex::Regex::new(said.as_str().unwrap()).unwrap();
                 if value.as_str().is_some_and(|t| !pattern.is_match(t).unwrap()) {
@@ -42,7 +45,12 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), S
                 value.as_array().into_iter().flatten().skip(first).try_for_each(|v| check(root, said, v))?;
             }
             "prefixItems" => {
-                value.as_array().into_iter().flatten().zip(said.as_array().unwrap()).try_for_each(|(v, s)| check(root, s, v))?;
+                value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .zip(said.as_array().unwrap())
+                    .try_for_each(|(v, s)| check(root, s, v))?;
             }
             "required" => {
                 let has = |key: &Value| value.get(key.as_str().unwrap()).is_some();
@@ -82,7 +90,9 @@ fn is_of(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        Value::Number(n) => name == "number" || name == "integer" && (!n.is_f64() || n.as_f64().is_some_and(|f| f.fract() == 0.0)),
+        Value::Number(n) => {
+            name == "number" || name == "integer" && (!n.is_f64() || n.as_f64().is_some_and(|f| f.fract() == 0.0))
+        }
         Value::String(_) => name == "string",
         Value::Array(_) => name == "array",
         Value::Object(_) => name == "object",
