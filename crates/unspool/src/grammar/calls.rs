@@ -39,6 +39,8 @@ pub(super) struct Unit {
     pub(super) between: String,
     /// Whether a reply has only one unit, in which all calls are.
     pub(super) single: bool,
+    /// Its line breaks may be missing.
+    pub(super) compact: bool,
 }
 
 /// Makes the grammar of calls.
@@ -61,20 +63,27 @@ impl<'a> Calls<'a> {
     pub(super) fn unit(&mut self) -> Result<Unit, GrammarError> {
         let between = self.file.tools.between.first().cloned().unwrap_or_default();
         let call = self.words.calls.first().ok_or_else(|| GrammarError::new("the format shows no call"))?;
+        let compact = self.is_compact();
         let Some(block) = self.words.blocks.first() else {
             let (lead, _) = fill::lead(&call.parts);
             let node = self.call_parts(&call.parts, None)?;
             let single = self.in_list();
-            return Ok(Unit { between: format!("{between}{lead}"), lead, node, single });
+            return Ok(Unit { between: format!("{between}{lead}"), lead, node, single, compact });
         };
         let (lead, parts) = fill::lead(&block.parts);
+        let parts = fill::spelled(&parts, compact);
         let each = self.file.tools.group == Group::Each;
         let calls = if each { self.call(call, None)? } else { self.calls(call, &between)? };
         let node = Node::sequence(fill::parts(&parts, &mut |slot| match slot {
             Slot::Calls => Ok(calls.clone()),
             _ => Ok(Node::nothing()),
         })?);
-        Ok(Unit { between: lead.clone(), lead, node, single: !each })
+        Ok(Unit { between: lead.clone(), lead, node, single: !each, compact })
+    }
+
+    /// Whether line breaks of the templates may be missing.
+    fn is_compact(&self) -> bool {
+        self.file.grammar.spellings.iter().any(|s| s == "compact")
     }
 
     /// One call in a message of its own, where replies are messages. `parts`: the message with the call inside.
@@ -110,6 +119,7 @@ impl<'a> Calls<'a> {
 
     /// The call's template for each function.
     fn filled(&mut self, parts: &[Part], position: Option<usize>, only: Option<&Function>) -> Filled {
+        let parts = &fill::spelled(parts, self.is_compact());
         if parts.iter().any(|p| *p == Part::Slot(Slot::Envelope)) && only.is_none() {
             let envelope = self.envelope()?;
             return Ok(Node::sequence(fill::parts(parts, &mut |_| Ok(envelope.clone()))?));

@@ -1,6 +1,6 @@
 //! Templates with nodes in their slots.
 
-use crate::format::template::{Part, Slot};
+use crate::format::template::{Cut, Part, Slot, cuts};
 
 use super::GrammarError;
 use super::node::Node;
@@ -38,4 +38,21 @@ pub(super) fn lead(parts: &[Part]) -> (String, Vec<Part>) {
         text.drain(..blank);
     }
     (lead, out)
+}
+
+/// The parts of a template; if it is also written `compact`, its line breaks may be missing.
+pub(super) fn spelled(parts: &[Part], compact: bool) -> Vec<Part> {
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) if compact => out.extend(cuts(text).into_iter().filter_map(|cut| match cut {
+                Cut::Literal(text) => Some(Part::Text(text.to_owned())),
+                Cut::Space("") => None,
+                Cut::Space(blank) if blank.contains('\n') => Some(Part::Optional(blank.to_owned())),
+                Cut::Space(blank) => Some(Part::Text(blank.to_owned())),
+            })),
+            part => out.push(part.clone()),
+        }
+    }
+    out
 }

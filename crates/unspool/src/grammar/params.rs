@@ -89,7 +89,11 @@ impl<'a> Params<'a> {
     /// The parameters of a format. `avoid`: literals that are structure inside a value.
     pub(super) fn new(file: &'a FormatFile, template: &'a Template, avoid: Avoid) -> Self {
         let at = template.position(|s| s == Slot::Value).map_or(template.parts.len(), |at| at + 1);
-        let (frame, end, behind) = closer(&template.parts[at..]);
+        let (frame, end, mut behind) = closer(&template.parts[at..]);
+        if file.grammar.spellings.iter().any(|s| s == "compact") {
+            let is_blank = |n: &Node| matches!(n, Node::Literal(text) if text.trim().is_empty());
+            behind = behind.into_iter().map(|n| if is_blank(&n) { n.optional() } else { n }).collect();
+        }
         let params = &file.tools.params;
         let slot = text::Slot { avoid, end, frame, escape: params.escape, trimmed: params.trim == Trim::All };
         Self { file, template, slot, behind }

@@ -52,6 +52,10 @@ fn required(unit: &Unit, once: bool) -> Node {
     if unit.single || once {
         return Node::sequence([lead, unit.node.clone()]);
     }
+    if let Some(separator) = unit.between.strip_suffix(unit.lead.as_str()).filter(|_| unit.compact) {
+        let of = Box::new(Node::sequence([lead, unit.node.clone()]));
+        return Node::List { of, between: separator.to_owned() };
+    }
     Node::sequence([lead, Node::List { of: Box::new(unit.node.clone()), between: unit.between.clone() }])
 }
 

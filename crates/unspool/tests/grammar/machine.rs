@@ -136,7 +136,11 @@ impl Machine {
     fn pick(&self, allowed: &[u32], random: &mut Random, rare: usize, long: bool) -> Option<u32> {
         if random.below(rare) == 0 {
             // Brackets begin calls, and few tokens are brackets.
-            let brackets = |t: &&u32| matches!(self.words[**t as usize].first(), Some(b'[' | b'{' | b'<'));
+            let first = |t: &u32| self.words[*t as usize].first().copied();
+            let at_start = |t: &u32| matches!(first(t), Some(b'[' | b'{')) && self.words[*t as usize].len() == 1;
+            let brackets = |t: &&u32| {
+                if rare < 10 { at_start(t) } else { matches!(first(t), Some(b'[' | b'{' | b'<')) }
+            };
             let brackets: Vec<u32> = allowed.iter().filter(brackets).copied().collect();
             if !brackets.is_empty() {
                 return Some(brackets[random.below(brackets.len())]);

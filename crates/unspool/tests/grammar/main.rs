@@ -10,6 +10,7 @@ mod messages;
 #[allow(dead_code)]
 mod pairs;
 mod table;
+mod theirs;
 mod tools;
 mod validate;
 
