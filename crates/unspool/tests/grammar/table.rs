@@ -6,24 +6,36 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unspool::Request;
 use unspool::grammar::{Options, StrictLevel};
-use unspool::setup::{Half, Registry, Setup};
+use unspool::setup::{Half, Pair, Registry, Setup};
 
 const BEGIN: &str = "<!-- table begins -->\n";
 const END: &str = "<!-- table ends -->\n";
 
-/// What a cell says.
-fn cell(setup: &Setup, strict: bool, choice: &Value, level: StrictLevel) -> &'static str {
-    let Ok(pair) = Registry::builtin().pair(setup) else { return "refused²" };
-    let parameters = json!({"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]});
+/// A grammar's text for a tool with one parameter of a type.
+fn grammar(pair: &Pair, kind: &str, strict: bool, choice: &Value, level: StrictLevel) -> Result<Option<String>, ()> {
+    let parameters = json!({"type": "object", "properties": {"port": {"type": kind}}, "required": ["port"]});
     let function = json!({"name": "tide", "parameters": parameters, "strict": strict});
     let fields = json!({"tools": [{"type": "function", "function": function}], "tool_choice": choice});
-    let request = Request::from_openai(&fields).unwrap();
-    match pair.grammar(&request, &Options { level, ..Options::default() }) {
-        Err(_) => "refused²",
-        Ok(None) => "–¹",
-        Ok(Some(grammar)) if grammar.lark().contains("port") => "schema",
-        Ok(Some(_)) => "free",
+    let grammar = pair.grammar(&Request::from_openai(&fields).unwrap(), &Options { level, ..Options::default() });
+    grammar.map(|g| g.map(|g| g.lark())).map_err(|_| ())
+}
+
+/// What a cell says: whether the parameter's type counts.
+fn cell(pair: &Pair, strict: bool, choice: &Value, level: StrictLevel) -> &'static str {
+    let of = |kind: &str| grammar(pair, kind, strict, choice, level);
+    match (of("string"), of("integer")) {
+        (Err(()), _) | (_, Err(())) => "refused²",
+        (Ok(None), _) => "–¹",
+        (text, number) if text == number => "free",
+        _ => "schema",
     }
+}
+
+/// What a checkpoint brings that has its own description of a reply.
+fn tokenizer_config() -> Value {
+    let call = json!({"type": "function", "function": {"name": "{content.name}", "arguments": "{content.arguments}"}});
+    let calls = json!({"open": "<do>", "close": "</do>", "content": "json", "transform": call});
+    json!({"response_template": {"version": 1, "start_anchor": "<|bot|>", "fields": {"tool_calls": calls}}})
 }
 
 fn table() -> String {
@@ -39,12 +51,13 @@ fn table() -> String {
     let _ = writeln!(out, "{} |", columns.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(columns.len()));
     for name in Registry::builtin().names(Half::Tools) {
-        let setup = Setup { tool_parser: Some(name.clone()), ..Setup::default() };
+        let setup = Setup { tool_parser: Some(name.clone()), tokenizer_config: tokenizer_config(), ..Setup::default() };
+        let pair = Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
         let cells: Vec<String> = choices
             .iter()
             .flat_map(|(_, choice)| levels.iter().map(move |(_, level)| (choice, *level)))
             .map(|(choice, level)| {
-                let [plain, strict] = [false, true].map(|strict| cell(&setup, strict, choice, level));
+                let [plain, strict] = [false, true].map(|strict| cell(&pair, strict, choice, level));
                 if plain == strict { plain.to_owned() } else { format!("{plain} / {strict}") }
             })
             .collect();

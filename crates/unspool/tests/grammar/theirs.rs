@@ -226,7 +226,7 @@ fn check(name: &str, model: Model, calls: usize) -> Result<(), String> {
         // Theirs asks for line breaks or an empty thought in front of some blocks, and allows no line breaks between the
         // calls of others.
         let plain = text.trim_start();
-        let before = ["", "\n", "\n\n", "\n</think>\n\n\n"].map(|before| format!("{before}{plain}"));
+        let before = ["", "\n", "\n\n", "\n</think>\n\n\n\n\n"].map(|before| format!("{before}{plain}"));
         let spellings: Vec<String> = before.into_iter().chain([plain.replace(">\n<", "><")]).collect();
         let verdicts: Vec<_> = spellings.iter().map(|text| machine.accepts(&mut their_matcher, text)).collect();
         if !verdicts.iter().any(Result::is_ok) {
