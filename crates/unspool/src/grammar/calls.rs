@@ -120,7 +120,7 @@ impl<'a> Calls<'a> {
     /// The call's template for each function.
     fn filled(&mut self, parts: &[Part], position: Option<usize>, only: Option<&Function>) -> Filled {
         let parts = &fill::spelled(parts, self.is_compact());
-        if parts.iter().any(|p| *p == Part::Slot(Slot::Envelope)) && only.is_none() {
+        if parts.contains(&Part::Slot(Slot::Envelope)) && only.is_none() {
             let envelope = self.envelope()?;
             return Ok(Node::sequence(fill::parts(parts, &mut |_| Ok(envelope.clone()))?));
         }

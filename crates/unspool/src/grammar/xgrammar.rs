@@ -33,11 +33,11 @@ impl Writer<'_> {
                 }
             }
             Node::Repeat { of, least: 0, .. } if self.is_too_deep(of, depth) => self.node(&Node::nothing(), depth),
-            Node::Repeat { of, least, most } => repeat(self.node(of, depth), *least, *most),
+            Node::Repeat { of, least, most } => repeat(&self.node(of, depth), *least, *most),
             Node::List { of, between } => self.list(of, between, depth),
             Node::Until { without, end } => {
                 let (excludes, begun) = without.plain_before(end);
-                let text = tag("", any_text(&excludes), &end[..begun]);
+                let text = tag("", &any_text(&excludes), &end[..begun]);
                 if begun == end.len() {
                     return text;
                 }
@@ -93,7 +93,7 @@ impl Writer<'_> {
                 end.clone_from(text);
                 parts.pop();
             }
-            tag(&begin, self.node(&Node::sequence(parts), depth), &end)
+            tag(&begin, &self.node(&Node::sequence(parts), depth), &end)
         })
         .collect()
     }
@@ -122,7 +122,7 @@ fn alternatives(node: &Node) -> &[Node] {
     }
 }
 
-fn tag(begin: &str, content: Value, end: &str) -> Value {
+fn tag(begin: &str, content: &Value, end: &str) -> Value {
     json!({"type": "tag", "begin": begin, "content": content, "end": end})
 }
 
@@ -130,7 +130,7 @@ fn any_text(excludes: &[String]) -> Value {
     json!({"type": "any_text", "excludes": excludes})
 }
 
-fn repeat(content: Value, least: usize, most: Option<usize>) -> Value {
+fn repeat(content: &Value, least: usize, most: Option<usize>) -> Value {
     match (least, most) {
         (0, Some(1)) => json!({"type": "optional", "content": content}),
         (0, None) => json!({"type": "star", "content": content}),

@@ -62,7 +62,7 @@ impl Mock {
         let mut dice = Dice::new(seed.wrapping_add(fnv1a(&job.choice.to_le_bytes())));
         let thinks =
             self.pair.parser(&request.parse, unspool::Prompt::Unknown).is_ok_and(|parser| !parser.reasoning_ended());
-        let text = match self.held_to_grammar(&job, thinks, &mut dice)? {
+        let text = match self.held_to_grammar(job, thinks, &mut dice)? {
             Some(text) => text,
             None => self.write(&mut Writer::new(request, thinks, &mut dice))?,
         };
