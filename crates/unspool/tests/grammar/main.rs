@@ -113,7 +113,7 @@ fn literals(tag: &Value, out: &mut Vec<String>, triggers: &mut Vec<String>) {
                 match (key.as_str(), value) {
                     ("begin" | "end" | "value" | "separator", Value::String(text)) => out.push(text.clone()),
                     ("triggers", Value::Array(all)) => {
-                        triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned)))
+                        triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned)));
                     }
                     ("json_schema", _) => {}
                     (_, value) => literals(value, out, triggers),
@@ -173,12 +173,10 @@ fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> R
     let mut case = Case::new(names, &json!({"tools": tools, "tool_choice": choice}), level, names.reasoning.is_some())?;
     let strict = level == StrictLevel::Parameter;
     let mut calling = 0;
-    let mut bytes = 0;
     for number in 0..count {
         let mut random = Random::new(&format!("{names} {choice}"), number as u64);
         let said = |why: String| format!("{names}, {choice}: {why}");
         let text = case.machine.sample(&mut case.matcher, &mut random).map_err(said)?;
-        bytes += text.len();
         let fault = |why: String| format!("{names}, {choice}: {why}\n  text: {text:?}");
         case.dump.sampled(&text);
         let message = case.parse_all(&text, &mut random).map_err(fault)?;
@@ -194,9 +192,6 @@ fn sampled(names: &Names, choice: &Value, level: StrictLevel, count: usize) -> R
             return Err(fault(format!("not one call of {name}: {message:?}")));
         }
         calling += usize::from(!message.tool_calls.is_empty());
-    }
-    if std::env::var("GRAMMAR_TALK").is_ok() {
-        eprintln!("{names}, {choice}: {calling} of {count} with calls, {} bytes each", bytes / count.max(1));
     }
     Ok(calling)
 }

@@ -32,7 +32,7 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), S
             "minimum" if value.as_f64().is_some_and(|v| v < said.as_f64().unwrap()) => return fault("is less than in"),
             "maximum" if value.as_f64().is_some_and(|v| v > said.as_f64().unwrap()) => return fault("is more than in"),
             "minLength" | "maxLength" | "minItems" | "maxItems" => {
-                size(word, said, value).or_else(|()| fault("is too long or short for"))?
+                size(word, said, value).or_else(|()| fault("is too long or short for"))?;
             }
             "pattern" => {
                 let pattern = fancy_regex::Regex::new(said.as_str().unwrap()).unwrap();
