@@ -87,14 +87,31 @@ pub(crate) fn arguments_alone(tokens: usize) -> Message {
     Message { reasoning: prose(1), content: prose(1), tool_calls: vec![call(tokens * 4, 1)], ..Message::default() }
 }
 
-/// The text in tokens of about four bytes.
+/// The text in tokens of about four bytes. A tag, or what else tokenizers have as one entry, is one token, as it is in every
+/// model's output: parsers that find a marker only if it comes whole find it.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(rest.ceil_char_boundary(4.min(rest.len())));
+        let len = tag(rest).unwrap_or_else(|| {
+            let end = rest.ceil_char_boundary(4.min(rest.len()));
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            rest[first..end].find(['<', '[']).map_or(end, |at| first + at)
+        });
+        let (piece, behind) = rest.split_at(len);
         out.push(piece);
         rest = behind;
     }
     out
+}
+
+/// Length of the tag at the start: `<name>`, `</name>`, `<|name|>`, `<｜name｜>`, `[NAME]`.
+fn tag(text: &str) -> Option<usize> {
+    let (closer, inside): (char, fn(char) -> bool) = match text.chars().next()? {
+        '<' => ('>', |c| c.is_ascii_alphanumeric() || "/|_:-｜▁".contains(c)),
+        '[' => (']', |c| c.is_ascii_uppercase() || c == '_'),
+        _ => return None,
+    };
+    let end = text[1..].find(|c| !inside(c)).map(|at| at + 1)?;
+    (end > 1 && text[end..].starts_with(closer)).then_some(end + 1)
 }

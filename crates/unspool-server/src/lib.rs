@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client ── api ── engine ── backend
-//!            │        │         └ mock: no model · replay: recordings · openai: any raw completions server
+//!            │        │         └ mock: no model · replay: recordings · remote: vLLM, SGLang, llama.cpp, TGI, any completions server
 //!            │        └ one event stream for every answer: pieces of output through `unspool::Parser`
 //!            └ chat completions (streamed and whole), completions, models, health
 //! ```
@@ -14,6 +14,7 @@
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`engine`] | one answer while it is written |
 //! | [`backend`] | who writes the raw output |
+//! | [`model`] | the model's own files: tokenizer and chat template |
 //! | [`prompt`] | from a conversation to the text that a raw model is given |
 //!
 //! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
@@ -27,11 +28,12 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod hash;
+pub mod model;
 pub mod prompt;
 mod serve;
 mod unique;
 
 pub use app::App;
-pub use config::{BackendSpec, Secret, ServeConfig};
+pub use config::{BackendSpec, ContentFormatOption, RemoteKind, Secret, ServeConfig};
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

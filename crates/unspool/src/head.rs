@@ -103,6 +103,14 @@ impl Program {
         })?
     }
 
+    /// The literal that ends the slot of op `at`, if its first byte might stand in a name too (`CALL {name}: {json}`).
+    fn plain_closer(&self, at: usize) -> Option<&Literal> {
+        match self.ops[at + 1..].iter().find(|op| !matches!(op, Op::Space)) {
+            Some(Op::Literal(literal)) if literal.first_byte().is_some_and(|b| !ends_name(b)) => Some(literal),
+            _ => None,
+        }
+    }
+
     /// Whether the last op that takes bytes is a slot, so that only what follows can end it.
     pub(crate) fn ends_in_slot(&self) -> bool {
         self.ops
@@ -111,6 +119,21 @@ impl Program {
             .find(|op| !matches!(op, Op::Space | Op::Optional(_)))
             .is_some_and(|op| matches!(op, Op::Slot(_) | Op::Free))
     }
+}
+
+/// Where a slot's text ends, looked for from `from` on, and whether it surely does.
+fn slot_end(closer: Option<&Literal>, bytes: &[u8], from: usize) -> (usize, bool) {
+    for (i, byte) in bytes.iter().enumerate().skip(from) {
+        if ends_name(*byte) {
+            return (i, true);
+        }
+        match closer.filter(|l| l.first_byte() == Some(*byte)).map(|l| l.at(&bytes[i..])) {
+            Some(Match::Full(_)) => return (i, true),
+            Some(Match::Partial) => return (i, false),
+            Some(Match::No) | None => {}
+        }
+    }
+    (bytes.len(), false)
 }
 
 /// Bytes that a name or key cannot hold.
@@ -143,8 +166,8 @@ impl Thread {
                     Match::Partial if !eof => Advance::More,
                     _ => self.take(0),
                 },
-                Op::Free => self.read_slot(None, bytes, limits),
-                Op::Slot(slot) => self.read_slot(Some(*slot), bytes, limits),
+                Op::Free => self.read_slot(None, program, (bytes, limits)),
+                Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
                 Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
                 Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
                     Match::Full(_) => self.take(0),
@@ -186,14 +209,13 @@ impl Thread {
         }
     }
 
-    fn read_slot(&mut self, slot: Option<Slot>, bytes: &[u8], limits: &Limits) -> Advance {
-        let end = bytes[self.seen..].iter().position(|b| ends_name(*b)).map(|i| self.seen + i);
-        let stop = end.unwrap_or(bytes.len());
+    fn read_slot(&mut self, slot: Option<Slot>, program: &Program, (bytes, limits): (&[u8], &Limits)) -> Advance {
+        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, self.seen);
         if stop - self.pos > limits.name {
             return Advance::Fail;
         }
         self.seen = stop;
-        if end.is_none() {
+        if !ended {
             return Advance::More;
         }
         let raw = &bytes[self.pos..stop];

@@ -13,6 +13,7 @@ use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
+use crate::gate::ReasoningEnd;
 use crate::plan::Plan;
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState};
@@ -97,6 +98,8 @@ struct Memory {
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
+    /// Which words the parser read with.
+    format: u64,
     machine: Option<MachineState>,
     memory: Memory,
 }
@@ -106,7 +109,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 
 impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
-        let filters = Filters::new(&plan.tables.words.filters);
+        let filters = Filters::new(&plan.tables.words.filters, plan.limits.notes);
         let tokens = Tokens::new(gate);
         let memory = Memory {
             state,
@@ -182,7 +185,17 @@ impl Parser {
         match self.memory.tokens.gate {
             Gate::Closed => None,
             Gate::FromStart => Some(-1),
-            Gate::Open(token) => token.and_then(|t| i64::try_from(t).ok()),
+            Gate::Open(opened) => opened.and_then(|o| i64::try_from(o.step).ok()),
+        }
+    }
+
+    /// Where reasoning ended, in tokens of the output; `None`: it has not, or tokens are not known.
+    #[must_use]
+    pub fn reasoning_end(&self) -> Option<ReasoningEnd> {
+        match self.memory.tokens.gate {
+            Gate::Closed | Gate::Open(None) => None,
+            Gate::FromStart => Some(ReasoningEnd { content: 0, constraint: 0 }),
+            Gate::Open(Some(opened)) => Some(ReasoningEnd { content: opened.content, constraint: opened.step + 1 }),
         }
     }
 
@@ -190,6 +203,11 @@ impl Parser {
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
         self.memory.tokens.gate != Gate::Closed
+    }
+
+    /// The text of a special token.
+    pub(crate) fn special_text(&self, id: u32) -> Option<&str> {
+        self.plan.special.text(id).map(|special| special.text.as_str())
     }
 
     /// Calls given to the client so far.
@@ -208,16 +226,19 @@ impl Parser {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let machine = self.machine.as_ref().map(|machine| machine.state().clone());
-        Snapshot { version: SNAPSHOT_VERSION, machine, memory: self.memory.clone() }
+        Snapshot { version: SNAPSHOT_VERSION, format: self.plan.fingerprint, machine, memory: self.memory.clone() }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     ///
     /// # Errors
-    /// The snapshot is of another version.
+    /// The snapshot is of another version, or of a parser of another pair or thinking mode.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
         if snapshot.version != SNAPSHOT_VERSION {
             return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
+        }
+        if snapshot.format != self.plan.fingerprint {
+            return Err("the snapshot was made with other formats or another thinking mode".to_owned());
         }
         if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
             machine.restore(state);
@@ -301,7 +322,23 @@ impl Parser {
         }
     }
 
+    /// Most deltas continue a text and begin no pattern: they need no window.
+    #[inline]
     fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
+        let memory = &mut self.memory;
+        let set = memory.state.runs_on().map(|place| self.plan.tables.set(place));
+        let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
+        if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
+            let mut flow = flow(&self.plan, &self.wishes, memory, sink, (text, eof));
+            flow.give(text.len());
+            memory.base += text.len() as u64;
+            memory.tokens.settle(memory.base);
+        } else {
+            self.feed_window(text, eof, sink);
+        }
+    }
+
+    fn feed_window(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
         let memory = &mut self.memory;
         let mut hold = std::mem::take(&mut memory.hold);
         let held = !hold.is_empty();
@@ -321,18 +358,7 @@ impl Parser {
             }
             .step(w, eof),
             None => {
-                let mut flow = Flow {
-                    tables: &self.plan.tables,
-                    limits: &self.plan.limits,
-                    wishes: &self.wishes,
-                    s: &mut memory.state,
-                    tokens: &mut memory.tokens,
-                    sink,
-                    w,
-                    pos: 0,
-                    base: memory.base,
-                    eof,
-                };
+                let mut flow = flow(&self.plan, &self.wishes, memory, sink, (w, eof));
                 flow.run();
                 flow.pos
             }
@@ -345,5 +371,29 @@ impl Parser {
             hold.push_str(&text[pos..]);
         }
         memory.hold = hold;
+    }
+}
+
+/// The flow over a window that begins where the decided bytes end.
+#[inline]
+fn flow<'a>(
+    plan: &'a Plan,
+    wishes: &'a Wishes,
+    memory: &'a mut Memory,
+    sink: &'a mut dyn Sink,
+    (w, eof): (&'a str, Eof),
+) -> Flow<'a> {
+    Flow {
+        tables: &plan.tables,
+        limits: &plan.limits,
+        wishes,
+        s: &mut memory.state,
+        tokens: &mut memory.tokens,
+        sink,
+        w,
+        pos: 0,
+        base: memory.base,
+        eof,
+        text_at: memory.base,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::align::{Special, Specials};
 use crate::flow::tables::{Source, Tables};
-use crate::format::file::FormatFile;
+use crate::format::file::{FormatFile, Required};
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     /// The checkpoint's own template, in a format that reads with it.
     pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
     vocabulary: Arc<Vocabulary>,
+    /// Tells plans with different words apart.
+    pub(crate) fingerprint: u64,
 }
 
 impl Plan {
@@ -54,7 +56,14 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        Ok(Self { tables, limits: setup.limits.clone(), special, reasoning, tools, checkpoint, vocabulary })
+        let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], plain);
+        let limits = setup.limits.clone();
+        Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
+    }
+
+    /// Whether requests are refused that have to be sure of their calls.
+    pub(crate) fn refuses(&self) -> bool {
+        self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
     }
 
     /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.
@@ -66,6 +75,13 @@ impl Plan {
     pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
         self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)
     }
+}
+
+/// FNV-1a over the words: the same in every process, unlike the standard library's hashes.
+fn fingerprint(halves: &[Option<&FormatFile>], plain: bool) -> u64 {
+    // The words are strings, numbers and lists: they can always be written.
+    let words = serde_json::to_vec(&(halves, plain)).unwrap_or_default();
+    words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// The template that the checkpoint brings, if the format reads with it.

@@ -190,6 +190,21 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
         ("names.tools = [\"hermes\"]\ntools.call = \"<c>{envelope}</c>\"\n", "my.toml:1: ", "exists already"),
         ("[tools]\ncall = \"<c>{json}</c>\"\n", "my.toml:1: ", "no name"),
         ("names = [\n", "my.toml:", ""),
+        (
+            "names.reasoning = [\"mine\"]\n[reasoning]\nthought = \"<t>{thought}</t>\"\n[content]\ndrop = [\"<t>\"]\n",
+            "my.toml:5: ",
+            "see `reasoning.thought` in line 3",
+        ),
+        (
+            "names.reasoning = [\"mine\"]\n[reasoning]\nthought = \"--{thought}--\"\n",
+            "my.toml:3: ",
+            "opens a thought and closes",
+        ),
+        (
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mine\"]\ncontent.drop = [\"<c>\"]\n",
+            "my.toml:6: ",
+            "see `tools.call` in line 3",
+        ),
     ];
     for (text, place, piece) in cases {
         let error = Registry::builtin().add("my.toml", text).expect_err(text);
@@ -209,10 +224,35 @@ fn a_users_format_is_read_as_a_built_in_one() {
 }
 
 #[test]
+fn ordinary_text_may_end_a_name() {
+    let mut registry = Registry::builtin();
+    let text = "names.tools = [\"mine\"]\n[tools]\ncall = \"CALL {name}: {json}\\n\"\n";
+    registry.add("my.toml", text).expect("a good file");
+    let pair = registry.pair(&Setup { tool_parser: Some("mine".into()), ..Setup::default() }).expect("a pair");
+    let message = whole(&pair, "Now.\nCALL f: {\"a\": \"x: y\"}\n");
+    assert_eq!((message.content.trim(), message.tool_calls[0].arguments.as_str()), ("Now.", "{\"a\": \"x: y\"}"));
+    assert_eq!(message.tool_calls[0].name, "f");
+}
+
+#[test]
 fn an_unknown_name_lists_near_ones() {
     let error = Registry::builtin()
         .pair(&Setup { tool_parser: Some("qwen3-coder".into()), ..Setup::default() })
         .expect_err("no such name");
     assert_eq!(error.kind, SetupErrorKind::UnknownName);
     assert!(error.hint.is_some_and(|hint| hint.contains("`qwen3_coder`")));
+}
+
+#[test]
+fn a_snapshot_of_another_format_is_refused() {
+    let pair = |name: &str| {
+        let setup = Setup { tool_parser: Some(name.into()), ..Setup::default() };
+        Registry::builtin().pair(&setup).expect("a pair")
+    };
+    let parser = |pair: &Pair| pair.parser(&Request::default(), Prompt::Unknown).expect("a parser");
+    let (hermes, glm) = (pair("hermes"), pair("glm47"));
+    let saved = parser(&hermes).snapshot();
+    assert!(parser(&hermes).restore(saved.clone()).is_ok());
+    let refusal = parser(&glm).restore(saved).expect_err("another format");
+    assert!(refusal.contains("other formats"), "{refusal}");
 }

@@ -3,6 +3,7 @@
 pub mod chat;
 mod completions;
 mod service;
+mod text;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -35,6 +36,9 @@ pub fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(chat::serve))
         .route("/v1/completions", post(completions::serve))
+        .route("/v1/chat/completions/render", post(text::render))
+        .route("/tokenize", post(text::tokenize))
+        .route("/detokenize", post(text::detokenize))
         .route("/v1/models", get(service::models))
         .route("/health", get(service::health))
         .route("/ping", get(service::health).post(service::health))

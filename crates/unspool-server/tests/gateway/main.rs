@@ -6,4 +6,6 @@ mod chat;
 mod common;
 mod errors;
 mod mock;
+mod model;
 mod openai_client;
+mod remote;

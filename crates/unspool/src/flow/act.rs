@@ -37,7 +37,12 @@ impl Flow<'_> {
                 self.s.seen = 0;
             }
             Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
-            Action::Body => self.open_message(marker, end),
+            Action::Body => {
+                if self.s.place != Place::Header {
+                    self.end_message(marker, marker);
+                }
+                self.open_message(marker, end);
+            }
             Action::EndMessage => self.end_message(marker, end),
             Action::NextMessage => self.end_message(marker, marker),
             Action::Open(_) => {}
@@ -127,7 +132,7 @@ impl Flow<'_> {
             self.s.place = if waits { Place::Wait } else { self.answer_place() };
         }
         if !waits {
-            self.tokens.open_gate(self.offset(end));
+            self.tokens.open_gate(self.offset(end), self.offset(end));
         }
         if thinking {
             self.behind(pattern, end);
@@ -142,7 +147,8 @@ impl Flow<'_> {
         self.lead(marker, false);
         self.s.thought_done = true;
         self.s.place = self.answer_place();
-        self.tokens.open_gate(self.offset(end));
+        let content = if pattern.action == Action::EndThoughtKeep { marker } else { end };
+        self.tokens.open_gate(self.offset(content), self.offset(end));
         if pattern.action == Action::EndThoughtKeep {
             self.s.fresh = false;
             self.give(end);
@@ -160,7 +166,7 @@ impl Flow<'_> {
         if opens || self.s.place == Place::Header {
             self.s.place = self.answer_place();
             self.s.in_block = false;
-            self.tokens.open_gate(self.offset(end));
+            self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
         self.behind(pattern, end);
     }

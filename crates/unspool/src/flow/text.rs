@@ -151,7 +151,7 @@ impl<'a> Flow<'a> {
                     let begins = |id| self.tokens.begins(self.offset(at), id);
                     let reach = tables.set(Place::Wait).reach(&bytes[at..], begins);
                     if at + reach < bytes.len() {
-                        self.tokens.open_gate(self.offset(at + reach.max(first - 1) + 1));
+                        self.tokens.open_gate(self.offset(self.pos), self.offset(at + reach.max(first - 1) + 1));
                     } else {
                         self.s.place = Place::Content;
                         self.s.seen = 0;
@@ -184,7 +184,7 @@ impl<'a> Flow<'a> {
             _ => {}
         }
         if !self.s.place.thinks() {
-            self.tokens.open_gate(self.offset(to));
+            self.tokens.open_gate(self.offset(self.pos), self.offset(to));
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Flow<'a> {
             self.s.fresh = false;
             self.give(to);
         } else {
-            self.tokens.open_gate(self.offset(decided));
+            self.tokens.open_gate(self.offset(self.pos), self.offset(decided));
             self.begin_text(to);
         }
     }

@@ -37,8 +37,17 @@ pub(crate) enum Gate {
     Closed,
     /// Before the output.
     FromStart,
-    /// After this token; `None` if tokens are not known.
-    Open(Option<u64>),
+    /// In the output; `None` if tokens are not known.
+    Open(Option<Opened>),
+}
+
+/// Where in the output the gate opened, in tokens from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Opened {
+    /// The token that decided it.
+    pub(crate) step: u64,
+    /// The first token that is not reasoning.
+    pub(crate) content: u64,
 }
 
 impl Tokens {
@@ -94,13 +103,19 @@ impl Tokens {
         }
     }
 
-    /// The gate opens with the byte before `offset`, if it was closed.
-    pub(crate) fn open_gate(&mut self, offset: u64) {
-        if self.gate == Gate::Closed {
-            let token = self.queue.iter().position(|t| t.start < offset && offset <= t.end);
-            self.gate =
-                Gate::Open(self.known.then(|| self.first + token.unwrap_or(self.queue.len().saturating_sub(1)) as u64));
+    /// The gate opens with the byte before `decided`, if it was closed. What is not reasoning begins at `content`: there,
+    /// or before it if the bytes that decided are content themselves.
+    pub(crate) fn open_gate(&mut self, content: u64, decided: u64) {
+        if self.gate != Gate::Closed {
+            return;
         }
+        self.gate = Gate::Open(self.known.then(|| {
+            let deciding = self.queue.iter().position(|t| t.start < decided && decided <= t.end);
+            let deciding = deciding.unwrap_or(self.queue.len().saturating_sub(1));
+            let before = self.queue.iter().take_while(|t| content < decided && t.end <= content).count();
+            let content = if content < decided { before.min(deciding) } else { deciding + 1 };
+            Opened { step: self.first + deciding as u64, content: self.first + content as u64 }
+        }));
     }
 
     /// Everything before `offset` is decided.

@@ -1,7 +1,8 @@
 //! Formats: one file of templates per model family.
 
-pub mod template;
-
+mod clash;
+mod example;
 pub mod file;
-
 pub mod source;
+pub mod template;
+mod tools;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::clash::clash;
 use super::file::FormatFile;
 
 /// What a variant's conditions are asked about.
@@ -143,13 +144,28 @@ impl Source {
         if self.extends.is_some() {
             return Ok(());
         }
-        self.words(self.base.clone(), &HashMap::new(), None)?;
+        self.unambiguous(&self.words(self.base.clone(), &HashMap::new(), None)?, None)?;
         for (i, variant) in self.variants.iter().enumerate() {
             let mut table = self.base.clone();
             merge(&mut table, &variant.table);
-            self.words(table, &HashMap::new(), Some(i))?;
+            self.unambiguous(&self.words(table, &HashMap::new(), Some(i))?, Some(i))?;
         }
         Ok(())
+    }
+
+    fn unambiguous(&self, words: &FormatFile, variant: Option<usize>) -> Result<(), FileError> {
+        let Some(clash) = clash(words) else { return Ok(()) };
+        let line = |key: &str| {
+            let inside = variant.map(|i| format!("variant.{i}.{key}")).filter(|k| has_line(&self.lines, k));
+            line_of(&self.lines, &inside.unwrap_or_else(|| key.to_owned()))
+        };
+        let message = format!(
+            "{}, see `{}` in line {}\nhint: give the two different texts, or leave one out",
+            clash.message,
+            clash.first,
+            line(&clash.first)
+        );
+        Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message })
     }
 
     /// Starts from another file's values; its own win.
@@ -368,6 +384,12 @@ fn walk(table: &toml::de::DeTable<'_>, prefix: &str, text: &str, lines: &mut Has
             _ => {}
         }
     }
+}
+
+/// Whether a key, or the list that it is an entry of, stands in the file.
+fn has_line(lines: &HashMap<String, usize>, key: &str) -> bool {
+    let list = key.rsplit_once('.').filter(|(_, entry)| entry.parse::<usize>().is_ok()).map(|(list, _)| list);
+    lines.contains_key(key) || list.is_some_and(|list| lines.contains_key(list))
 }
 
 /// The line of a key, or of the nearest table around it.

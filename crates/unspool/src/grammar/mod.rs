@@ -40,6 +40,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::format::file::Level;
 use crate::render::words::{Thinking, Words};
 use crate::request::{Request, RequestError, ToolChoice};
 use crate::sample::Sampler;
@@ -150,9 +151,9 @@ impl Pair {
     /// A function or parameter whose name the format cannot write, a named function that is not among the tools, or a
     /// demand on a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee.
     pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, GrammarError> {
-        let plan = self.formats(request).map_err(|m| GrammarError::new(&m))?;
+        let plan = self.formats(request).map_err(|e| GrammarError { message: e.message, hint: e.hint })?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        let scope = Scope::of(request, options, tools.and_then(|f| f.serve.level.as_deref()));
+        let scope = Scope::of(request, options, tools.map(|f| f.serve.level).unwrap_or_default());
         let calling = tools.filter(|_| scope.calls);
         if calling.is_none() && options.answer.is_none() {
             return Ok(None);
@@ -219,10 +220,10 @@ struct Scope {
 }
 
 impl Scope {
-    fn of(request: &Request, options: &Options, own: Option<&str>) -> Self {
+    fn of(request: &Request, options: &Options, own: Level) -> Self {
         let mut level = match (options.level, own) {
-            (StrictLevel::Auto, Some("function")) => StrictLevel::Function,
-            (StrictLevel::Auto, Some("parameter")) => StrictLevel::Parameter,
+            (StrictLevel::Auto, Level::Function) => StrictLevel::Function,
+            (StrictLevel::Auto, Level::Parameter) => StrictLevel::Parameter,
             (level, _) => level,
         };
         let auto = request.tool_choice == ToolChoice::Auto;

@@ -106,6 +106,17 @@ impl TemplateSpec {
         Ok(())
     }
 
+    /// The first literals that open and close a thought, if they are literals.
+    pub(crate) fn thought_markers(&self) -> Option<(String, String)> {
+        let thinking = self.fields.iter().find(|f| f.kind == Kind::Thinking)?;
+        match (&thinking.open, &thinking.close) {
+            (Some(Delimiter::Literals { texts: open, .. }), Some(Delimiter::Literals { texts: close, .. })) => {
+                Some((open.first()?.clone(), close.first()?.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// The prompt behind its last start anchor; all of it if there is none.
     pub(super) fn turn<'p>(&self, prompt: &'p str) -> &'p str {
         let start = match &self.anchor {

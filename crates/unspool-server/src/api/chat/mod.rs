@@ -49,7 +49,7 @@ pub(super) async fn serve(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (_, body) = json_body(&headers, body)?;
-    let request = Arc::new(ChatRequest::read(&body, app.tool_rules())?);
+    let request = Arc::new(app.chat_request(&body)?);
     drop(body);
     let frame = Frame {
         id: answer_id("chatcmpl", &headers),
@@ -70,8 +70,8 @@ pub(super) async fn serve(
 }
 
 /// Begins all answers to a request. Whatever is wrong until their first byte is an error of the request.
-async fn replies(app: &App, request: &Arc<ChatRequest>) -> Result<Vec<Reply>, ApiError> {
-    let prompt = Arc::new(app.backend().prompt(request)?);
+async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>) -> Result<Vec<Reply>, ApiError> {
+    let prompt = Arc::new(app.prompt(request).await?);
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
     let job = |choice| Job { request: Arc::clone(request), prompt: Arc::clone(&prompt), choice };

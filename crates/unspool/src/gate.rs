@@ -1,0 +1,204 @@
+//! The gate of an engine that constrains output by a grammar: when is reasoning over?
+//!
+//! It is asked with token ids alone, and it is no second parser: a [`Gate`] is a [`Parser`] whose events nobody hears, so that
+//! it opens with exactly the token with which the parser leaves reasoning. A step costs what its tokens cost, however long
+//! the output already is.
+//!
+//! | vLLM's `ReasoningParser` | here |
+//! |---|---|
+//! | `is_reasoning_end(prompt_ids)` | [`Pair::is_reasoning_end`] |
+//! | `is_reasoning_end_streaming(ids, delta_ids)` | [`Gate::is_reasoning_end_streaming`] |
+//! | `find_reasoning_end(ids)` | [`Gate::advance`], [`Gate::reasoning_end`] |
+//! | `extract_content_ids(ids)` | [`Pair::extract_content_ids`] |
+//! | `count_reasoning_tokens(ids)` | [`Pair::count_reasoning_tokens`] |
+//! | `reasoning_start_str`, `reasoning_end_str` | [`Pair::reasoning_markers`] |
+//!
+//! Phrases and other markers of several tokens are found if the pair's [`Vocabulary`](crate::Vocabulary) knows its tokens'
+//! bytes. Without bytes, a token that is no special one stands for a text that no marker has: markers that are one entry are found, and
+//! tokens are counted as well.
+
+use crate::event::{Event, Sink};
+use crate::parser::{Delta, Parser};
+use crate::request::{Prompt, PromptToken, Request, RequestError};
+use crate::setup::Pair;
+
+/// Where reasoning ended, in tokens from the start of the output.
+///
+/// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit
+/// end is content, such as the opener of a call: it begins at `content`, and the token before `constraint` completed it. Those
+/// tokens came before the grammar applied, so they are to be fed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasoningEnd {
+    /// The first token that is not reasoning: the grammar reads from here.
+    pub content: u64,
+    /// The first token that the grammar may forbid.
+    pub constraint: u64,
+}
+
+/// [`ReasoningEnd`] as an engine wants it: positions in the tokens of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Tokens before this one are not fed to the grammar. Negative: an implicit end began in earlier steps, and so many of their
+    /// tokens are fed first.
+    pub grammar_start: i64,
+    /// From this position on tokens are masked. One more than the step has tokens: not yet.
+    pub constraint_start: i64,
+}
+
+/// Follows the ids of one reply and says when reasoning is over.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    parser: Parser,
+    /// Tokens so far.
+    tokens: u64,
+    /// Whether the grammar applies from the first token on, also in reasoning.
+    from_start: bool,
+    /// Whether the pair knows its tokens' bytes.
+    has_bytes: bool,
+}
+
+struct Deaf;
+
+impl Sink for Deaf {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
+/// Stands for the text of a token whose bytes are not known.
+const SOME_TEXT: &str = "\u{fffd}";
+
+impl Gate {
+    /// With vLLM's `enable_in_reasoning` the grammar applies to reasoning too: from the first token on.
+    #[must_use]
+    pub fn enable_in_reasoning(mut self, enable: bool) -> Self {
+        self.from_start |= enable;
+        self
+    }
+
+    /// Whether reasoning is over, or the reply began without.
+    #[must_use]
+    pub fn is_reasoning_end(&self) -> bool {
+        self.parser.reasoning_ended()
+    }
+
+    /// Takes the tokens of a step (several with speculative decoding) and says whether reasoning is over now.
+    pub fn is_reasoning_end_streaming(&mut self, delta: &[u32]) -> bool {
+        self.advance(delta);
+        self.is_reasoning_end()
+    }
+
+    /// Takes the tokens of a step and says which of them concern the grammar.
+    ///
+    /// As in vLLM, a grammar that applies from the start gives (0, 0): with `enable_in_reasoning`, and for a request with
+    /// `include_reasoning: false`, whose engine is told that there is no reasoning.
+    pub fn advance(&mut self, delta: &[u32]) -> Bounds {
+        let (before, open) = (self.tokens, self.is_reasoning_end());
+        for &id in delta {
+            self.push(id);
+        }
+        self.tokens += delta.len() as u64;
+        if open || self.from_start {
+            return Bounds { grammar_start: 0, constraint_start: 0 };
+        }
+        let in_step = |token: u64| token.cast_signed() - before.cast_signed();
+        match self.parser.reasoning_end() {
+            Some(end) => Bounds { grammar_start: in_step(end.content), constraint_start: in_step(end.constraint) },
+            None => {
+                let never = delta.len() as i64 + 1;
+                Bounds { grammar_start: never, constraint_start: never }
+            }
+        }
+    }
+
+    /// Where reasoning ended; `None`: it has not.
+    #[must_use]
+    pub fn reasoning_end(&self) -> Option<ReasoningEnd> {
+        self.parser.reasoning_end()
+    }
+
+    /// Tokens of the thought that are decided so far; exact after [`Gate::finish`].
+    #[must_use]
+    pub fn reasoning_tokens(&self) -> u64 {
+        self.parser.reasoning_tokens().unwrap_or(0)
+    }
+
+    /// The output is over; what was undecided counts where the parser puts it. Tokens of the thought.
+    pub fn finish(mut self) -> u64 {
+        self.parser.finish(None, &mut Deaf);
+        self.reasoning_tokens()
+    }
+
+    fn push(&mut self, id: u32) {
+        let text =
+            if self.has_bytes { None } else { Some(self.parser.special_text(id).unwrap_or(SOME_TEXT).to_owned()) };
+        self.parser.push(Delta { text: text.as_deref(), ids: &[id] }, &mut Deaf);
+    }
+}
+
+impl Pair {
+    /// The gate of a reply to this request.
+    ///
+    /// # Errors
+    /// Those of [`Pair::parser`].
+    pub fn gate(&self, request: &Request, prompt: Prompt<'_>) -> Result<Gate, RequestError> {
+        Ok(Gate {
+            parser: self.parser(request, prompt)?,
+            tokens: 0,
+            from_start: request.include_reasoning == Some(false),
+            has_bytes: self.vocabulary().bytes.is_some(),
+        })
+    }
+
+    /// Whether a reply to this prompt begins outside reasoning: this turn has closed its thought, or thinking is off.
+    ///
+    /// # Errors
+    /// Those of [`Pair::parser`].
+    pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, RequestError> {
+        let prompt = self.prompt_tokens(prompt);
+        Ok(self.parser(request, Prompt::Tokens(&prompt))?.reasoning_ended())
+    }
+
+    /// The tokens of an output that are not reasoning: those behind the closer, or from an implicit end on. Empty: reasoning has
+    /// not ended.
+    ///
+    /// # Errors
+    /// Those of [`Pair::parser`].
+    pub fn extract_content_ids<'a>(
+        &self,
+        request: &Request,
+        prompt: Prompt<'_>,
+        output: &'a [u32],
+    ) -> Result<&'a [u32], RequestError> {
+        let mut gate = self.gate(request, prompt)?;
+        gate.advance(output);
+        let from = gate.reasoning_end().map_or(output.len(), |end| usize::try_from(end.content).unwrap_or(usize::MAX));
+        Ok(output.get(from..).unwrap_or_default())
+    }
+
+    /// How many tokens of an output are a thought's, markers excluded. A thought that the prompt opened counts from the first token.
+    ///
+    /// # Errors
+    /// Those of [`Pair::parser`].
+    pub fn count_reasoning_tokens(
+        &self,
+        request: &Request,
+        prompt: Prompt<'_>,
+        output: &[u32],
+    ) -> Result<u64, RequestError> {
+        let mut gate = self.gate(request, prompt)?;
+        gate.advance(output);
+        Ok(gate.finish())
+    }
+
+    /// Ids of a prompt with what the vocabulary says of their bytes.
+    #[must_use]
+    pub fn prompt_tokens(&self, ids: &[u32]) -> Vec<PromptToken> {
+        let vocabulary = self.vocabulary();
+        let special: std::collections::HashMap<u32, &str> =
+            vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
+        let bytes = |id: u32| {
+            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(&id)).map(Vec::as_slice);
+            known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
+        };
+        ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
+    }
+}
