@@ -29,6 +29,10 @@ pub(crate) enum Command {
     #[command(after_help = crate::formats::EXAMPLES)]
     Formats(crate::formats::Options),
 
+    /// Print the grammar that holds a model to its format
+    #[command(after_help = crate::grammar::EXAMPLES)]
+    Grammar(Box<crate::grammar::Options>),
+
     /// Take many outputs apart, delta by delta: JSON Lines in, JSON Lines out
     #[command(after_help = crate::stream::EXAMPLES, after_long_help = crate::stream::PROTOCOL)]
     Stream(crate::stream::Options),

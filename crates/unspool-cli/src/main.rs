@@ -5,6 +5,7 @@ mod extras;
 mod failure;
 mod files;
 mod formats;
+mod grammar;
 mod names;
 mod parse;
 mod serve;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Parse(options) => parse::run(&options),
         Command::Formats(options) => formats::run(&options),
+        Command::Grammar(options) => grammar::run(&options),
         Command::Stream(options) => stream::run(&options),
         Command::Serve(options) => serve::run(&options),
         Command::Completions { shell } => extras::completions(shell),

@@ -1,8 +1,9 @@
 //! The options that choose a pair of parsers, shared by the commands that parse.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::{Map, Value};
 use unspool::setup::{Half, Pair};
 use unspool::{Limit, Limits, Registry};
 
@@ -97,7 +98,7 @@ fn option(half: Half) -> &'static str {
     }
 }
 
-fn no_such_half(path: &std::path::Path, half: Half) -> Failure {
+fn no_such_half(path: &Path, half: Half) -> Failure {
     let (brings, key, other) = match half {
         Half::Reasoning => ("reasoning parser", "names.reasoning", Half::Tools),
         Half::Tools => ("tool-call parser", "names.tools", Half::Reasoning),
@@ -106,4 +107,30 @@ fn no_such_half(path: &std::path::Path, half: Half) -> Failure {
         format!("{}: the file brings no {brings}", path.display()),
         format!("name one with `{key}`, or give the file with `{}`", option(other)),
     )
+}
+
+/// The fields of the request of `--request`, with the tools of `--tools` in place of its own.
+pub(crate) fn request_fields(request: Option<&Path>, tools: Option<&Path>) -> Result<Map<String, Value>, Failure> {
+    let mut fields = match request {
+        None => Map::new(),
+        Some(path) => match files::json("--request", path)? {
+            Value::Object(fields) => fields,
+            _ => {
+                let message = format!("{}: the request is not an object", path.display());
+                return Err(Failure::usage(message, "give the JSON body of a chat request"));
+            }
+        },
+    };
+    if let Some(path) = tools {
+        let tools = match files::json("--tools", path)? {
+            Value::Object(mut object) => object.remove("tools").unwrap_or_default(),
+            other => other,
+        };
+        if !tools.is_array() {
+            let message = format!("{}: no list of tools", path.display());
+            return Err(Failure::usage(message, "give a list as in an OpenAI request, or an object with `tools`"));
+        }
+        fields.insert("tools".to_owned(), tools);
+    }
+    Ok(fields)
 }

@@ -3,6 +3,7 @@
 
 mod align;
 mod body;
+pub mod budget;
 mod checkpoint;
 pub mod diagnostic;
 pub mod event;
@@ -10,6 +11,7 @@ mod filter;
 mod flow;
 pub mod format;
 pub mod gate;
+pub mod grammar;
 mod head;
 mod json;
 pub mod limits;

@@ -2,12 +2,12 @@
 
 mod body;
 mod calls;
-mod markup;
+pub(crate) mod markup;
 #[cfg(test)]
 mod tests;
 mod text;
 mod value;
-mod words;
+pub(crate) mod words;
 mod writer;
 
 use std::fmt;
@@ -17,6 +17,8 @@ use crate::message::Message;
 use crate::request::Request;
 use crate::setup::Pair;
 
+pub(crate) use body::check_key;
+pub(crate) use calls::{addressed, check_name};
 use words::Words;
 use writer::Writer;
 

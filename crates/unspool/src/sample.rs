@@ -136,8 +136,13 @@ impl Sampler {
         }
     }
 
+    /// A number less than `end`; 0 if that is 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.random.below(end)
+    }
+
     /// A value that fits a schema: types, `enum`, `const`, unions, `allOf`, local `$ref`, required and some optional
-    /// members, bounds of numbers, lists and strings, common string formats. Patterns are not looked at.
+    /// members, bounds of numbers, lists and strings, patterns, common string formats.
     pub fn value(&mut self, schema: &Value) -> Value {
         schema::Maker { random: &mut self.random, root: schema }.value(schema, 0)
     }
@@ -157,7 +162,7 @@ fn function(tool: &Value) -> Option<&Value> {
 }
 
 /// JSON as most models write it: a blank after each comma and colon.
-fn json_text(value: &Value) -> String {
+pub(crate) fn json_text(value: &Value) -> String {
     match value {
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(json_text).collect();

@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use unspool::{Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Request, Setup, Sink, Vocabulary};
 
 use crate::failure::{Failure, warn};
 use crate::files;
-use crate::setup::{LimitOptions, ParserNames, Plugins, tell_warnings};
+use crate::setup::{self, LimitOptions, ParserNames, Plugins, tell_warnings};
 use crate::wire::{EventShape, MessageShape};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -157,29 +157,8 @@ impl Options {
         })
     }
 
-    /// The request of `--request`, with the tools of `--tools` in place of its own.
     fn request(&self) -> Result<Request, Failure> {
-        let mut fields = match &self.request {
-            None => Map::new(),
-            Some(path) => match files::json("--request", path)? {
-                Value::Object(fields) => fields,
-                _ => {
-                    let message = format!("{}: the request is not an object", path.display());
-                    return Err(Failure::usage(message, "give the JSON body of a chat request"));
-                }
-            },
-        };
-        if let Some(path) = &self.tools {
-            let tools = match files::json("--tools", path)? {
-                Value::Object(mut object) => object.remove("tools").unwrap_or_default(),
-                other => other,
-            };
-            if !tools.is_array() {
-                let message = format!("{}: no list of tools", path.display());
-                return Err(Failure::usage(message, "give a list as in an OpenAI request, or an object with `tools`"));
-            }
-            fields.insert("tools".to_owned(), tools);
-        }
+        let fields = setup::request_fields(self.request.as_deref(), self.tools.as_deref())?;
         Ok(Request::from_openai(&Value::Object(fields))?)
     }
 

@@ -3,6 +3,7 @@
 mod corpus;
 mod failures;
 mod formats;
+mod grammar;
 mod parse;
 mod serve;
 mod stream;

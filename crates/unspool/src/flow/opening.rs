@@ -77,14 +77,17 @@ impl Flow<'_> {
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
+        // Of several that fit, the first counts; so it is waited for until it fails.
         let mut accepted = None;
+        let mut first_waits = false;
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
             match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
-                Advance::Accept if accepted.is_none() => accepted = Some(i),
-                Advance::Accept | Advance::More => {}
+                Advance::Accept if accepted.is_none() && !first_waits => accepted = Some(i),
+                Advance::Accept => {}
+                Advance::More => first_waits |= accepted.is_none(),
                 Advance::Fail => {
                     head.last = head.last.max(thread.pos);
                     head.threads.remove(i);

@@ -174,16 +174,17 @@ impl Builder<'_> {
                         self.open_outside.push((role, opening));
                     }
                 }
-                self.separated(tools, &Program::default(), &base);
+                self.separated(tools, &Program::default(), &base, no_block);
             }
             None => {
-                self.separated(tools, &program, &base);
+                self.separated(tools, &program, &base, no_block);
             }
         }
     }
 
-    /// Calls behind a separator; a separator of white space alone lets a call begin at any text in its block.
-    fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative) {
+    /// Calls behind a separator; a separator of white space alone lets a call begin at any text in its block. Behind a block
+    /// that is closed it separates nothing.
+    fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative, no_block: bool) {
         for between in tools.between.iter() {
             let literal = between.trim();
             let opening = self.opening(vec![self.alternatives.len()]);
@@ -202,7 +203,9 @@ impl Builder<'_> {
             }
             let role = Role { marker: Marker { literal: literal.into(), ..Marker::default() }, id: None, loose: false };
             self.open_inside.push((role.clone(), opening));
-            self.open_gap.push((role, opening));
+            if no_block {
+                self.open_gap.push((role, opening));
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl<'a> Syntax<'a> {
 
     /// Writes the value of an attribute.
     pub(super) fn attribute(&self, text: &str, out: &mut String) {
-        escape(self.file.tools.params.attr, text, out);
+        escape(self.file.tools.params.attr, text, true, out);
     }
 }
 
@@ -61,8 +61,8 @@ impl Cx<'_> {
     }
 }
 
-/// Writes text, its markup as entities if the format has them.
-fn escape(how: Escape, text: &str, out: &mut String) {
+/// Writes text, its markup as entities if the format has them; quotes are markup only in attributes.
+fn escape(how: Escape, text: &str, quotes: bool, out: &mut String) {
     if how == Escape::None {
         out.push_str(text);
         return;
@@ -72,14 +72,14 @@ fn escape(how: Escape, text: &str, out: &mut String) {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
+            '"' if quotes => out.push_str("&quot;"),
             _ => out.push(c),
         }
     }
 }
 
 /// Checks that a key can stand in a tag.
-fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
     if key.is_empty() {
         return refuse("is empty");

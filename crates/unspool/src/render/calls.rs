@@ -118,19 +118,7 @@ impl<'a> Calls<'a> {
         let parts = Cow::Borrowed(&template.parts[..]);
         let Some(channels) = self.words.channels() else { return parts };
         let (Some(frame), Some(call)) = (self.words.frames.first(), run.calls.first()) else { return parts };
-        if first_literal(template).is_some_and(|l| l.starts_with(&channels.start)) {
-            return parts;
-        }
-        let answer = literal_text(before(frame, |s| s == Slot::Content));
-        let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
-        let to = |name: &str| format!("to={name}");
-        let Some(user) = users.map(|user| to(user)).find(|user| user != "to=" && answer.contains(user)) else {
-            return parts;
-        };
-        let mut message = vec![Part::Text(answer.replacen(&user, &to(&call.name), 1))];
-        message.extend(parts.iter().cloned());
-        message.extend(channels.end.first().cloned().map(Part::Text));
-        Cow::Owned(message)
+        addressed(channels, frame, template, &call.name).map_or(parts, Cow::Owned)
     }
 
     fn between(&self) -> &str {
@@ -267,7 +255,7 @@ impl Fill for Head<'_> {
 }
 
 /// Checks that a name can stand in every kind of head.
-fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", why));
     if name.is_empty() {
         return refuse("is empty");
@@ -282,6 +270,21 @@ fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
         return refuse("has a character that belongs to the tags of the format");
     }
     Ok(())
+}
+
+/// A template with the message of an answer around it, but to a function; nothing if it shows a message itself.
+pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Template, name: &str) -> Option<Vec<Part>> {
+    if first_literal(template).is_some_and(|l| l.starts_with(&channels.start)) {
+        return None;
+    }
+    let answer = literal_text(before(frame, |s| s == Slot::Content));
+    let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
+    let to = |name: &str| format!("to={name}");
+    let user = users.map(|user| to(user)).find(|user| user != "to=" && answer.contains(user))?;
+    let mut message = vec![Part::Text(answer.replacen(&user, &to(name), 1))];
+    message.extend(template.parts.iter().cloned());
+    message.extend(channels.end.first().cloned().map(Part::Text));
+    Some(message)
 }
 
 /// Whether messages to this name are no calls.

@@ -10,19 +10,19 @@ use crate::scan::{Literal, Match, blanks};
 
 /// Literals that a text must not have.
 #[derive(Debug, Default)]
-pub(super) struct Literals {
+pub(crate) struct Literals {
     list: Vec<Literal>,
     loose: bool,
 }
 
 impl Literals {
     /// No literals yet. `loose`: blanks may stand inside their tags.
-    pub(super) fn new(loose: bool) -> Self {
+    pub(crate) fn new(loose: bool) -> Self {
         Self { list: Vec::new(), loose }
     }
 
     /// Adds literals; empty ones are no literals.
-    pub(super) fn add(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(crate) fn add(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
         for text in texts {
             let text = text.as_ref().trim();
             if !text.is_empty() && self.list.iter().all(|l| l.text() != text) {
@@ -31,8 +31,13 @@ impl Literals {
         }
     }
 
+    /// The literals.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(Literal::text)
+    }
+
     /// The first literal that begins in `text`; it may end in what is written `after` it.
-    pub(super) fn within(&self, text: &str, after: &str) -> Option<&str> {
+    pub(crate) fn within(&self, text: &str, after: &str) -> Option<&str> {
         let joined = joined(text, after);
         let bytes = joined.as_bytes();
         (0..text.len())
@@ -49,18 +54,18 @@ fn joined(text: &str, after: &str) -> String {
 }
 
 /// The literal text of a template before (or after) a slot, parts that vary left out.
-pub(super) fn literal_text(parts: &[Part]) -> String {
+pub(crate) fn literal_text(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
     texts.collect::<String>().trim().to_owned()
 }
 
 /// The literal with which a template begins, if it begins with one.
-pub(super) fn first_literal(template: &Template) -> Option<&str> {
+pub(crate) fn first_literal(template: &Template) -> Option<&str> {
     first_text(&template.parts)
 }
 
 /// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
-pub(super) fn closer(template: &Template, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
+pub(crate) fn closer(template: &Template, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
     let at = template.position(wanted)?;
     let text = first_text(template.parts.get(at + 1..)?)?;
     cuts(text).into_iter().find_map(|cut| match cut {
@@ -82,13 +87,13 @@ fn first_text(parts: &[Part]) -> Option<&str> {
 
 /// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
 /// count only with the whole head behind them.
-pub(super) fn is_markup(literal: &str) -> bool {
+pub(crate) fn is_markup(literal: &str) -> bool {
     literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
 }
 
 /// How a call may begin whose literal is none by itself.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(crate) struct Opening {
     head: Program,
     body: Option<Slot>,
     container: Container,
@@ -98,24 +103,24 @@ pub(super) struct Opening {
 
 impl Opening {
     /// The opening of calls written with these parts up to the body.
-    pub(super) fn new(parts: &[Part], body: Option<Slot>, loose: bool) -> Self {
+    pub(crate) fn new(parts: &[Part], body: Option<Slot>, loose: bool) -> Self {
         Self { head: Program::new(parts, loose), body, container: Container::default(), only_at_start: false }
     }
 
     /// What the JSON of an envelope is.
-    pub(super) fn container(mut self, container: Container) -> Self {
+    pub(crate) fn container(mut self, container: Container) -> Self {
         self.container = container;
         self
     }
 
     /// Whether it counts only where nothing precedes.
-    pub(super) fn only_at_start(mut self, only: bool) -> Self {
+    pub(crate) fn only_at_start(mut self, only: bool) -> Self {
         self.only_at_start = only;
         self
     }
 
     /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
-    pub(super) fn begins_in(&self, text: &str, after: &str) -> bool {
+    pub(crate) fn begins_in(&self, text: &str, after: &str) -> bool {
         let joined = joined(text, after);
         let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
         self.places(places, &joined).any(|at| self.fits(&joined, at))
@@ -145,7 +150,7 @@ impl Opening {
 
 /// Whether JSON in `text` may be a call where calls have no marker: it has one of `keys`. `more`: calls follow, so that
 /// JSON which `text` leaves open would swallow them.
-pub(super) fn json_may_call(text: &str, keys: &[String], more: bool) -> bool {
+pub(crate) fn json_may_call(text: &str, keys: &[String], more: bool) -> bool {
     let mut at = 0;
     while let Some(start) = next_json(text, at, more) {
         let end = end_of_json(&text[start..]).map(|end| start + end);

@@ -10,7 +10,7 @@ use super::markup::{Literals, Opening, closer, first_literal, is_markup, literal
 
 /// How thinking stands when the reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thinking {
+pub(crate) enum Thinking {
     /// Its markers are unknown.
     Unknown,
     /// A thought may come.
@@ -21,19 +21,19 @@ pub(super) enum Thinking {
 
 /// The halves of a pair, and the words of both.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
-    pub(super) reasoning: Option<&'a FormatFile>,
-    pub(super) tools: Option<&'a FormatFile>,
-    pub(super) thinking: Thinking,
-    pub(super) thoughts: Vec<Template>,
-    pub(super) frames: Vec<Template>,
-    pub(super) blocks: Vec<Template>,
-    pub(super) calls: Vec<Template>,
-    pub(super) params: Vec<Template>,
+pub(crate) struct Words<'a> {
+    pub(crate) reasoning: Option<&'a FormatFile>,
+    pub(crate) tools: Option<&'a FormatFile>,
+    pub(crate) thinking: Thinking,
+    pub(crate) thoughts: Vec<Template>,
+    pub(crate) frames: Vec<Template>,
+    pub(crate) blocks: Vec<Template>,
+    pub(crate) calls: Vec<Template>,
+    pub(crate) params: Vec<Template>,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn read(
+    pub(crate) fn read(
         reasoning: Option<&'a FormatFile>,
         tools: Option<&'a FormatFile>,
         request: &Request,
@@ -53,33 +53,33 @@ impl<'a> Words<'a> {
     }
 
     /// The files of the pair; one that is both halves comes once.
-    pub(super) fn files(&self) -> impl Iterator<Item = &'a FormatFile> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &'a FormatFile> {
         let second = self.tools.filter(|t| self.reasoning.is_none_or(|r| !std::ptr::eq(r, *t)));
         self.reasoning.into_iter().chain(second)
     }
 
     /// What the files say of content.
-    pub(super) fn contents(&self) -> impl Iterator<Item = &'a Content> {
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &'a Content> {
         self.files().map(|f| &f.content)
     }
 
     /// How messages are read, if the format is one of messages.
-    pub(super) fn channels(&self) -> Option<&'a Channels> {
+    pub(crate) fn channels(&self) -> Option<&'a Channels> {
         self.files().find_map(|f| f.channels.as_ref())
     }
 
     /// Whether blanks may stand inside tags.
-    pub(super) fn loose(&self) -> bool {
+    pub(crate) fn loose(&self) -> bool {
         self.files().any(|f| f.tools.loose)
     }
 
     /// Whether thoughts are given as content.
-    pub(super) fn thinks_in_content(&self) -> bool {
+    pub(crate) fn thinks_in_content(&self) -> bool {
         self.reasoning.is_some_and(|f| f.reasoning.into == Into::Content)
     }
 
     /// What ends or changes a thought.
-    pub(super) fn in_thought(&self) -> Literals {
+    pub(crate) fn in_thought(&self) -> Literals {
         let mut literals = self.thinking_markers();
         if let Some(file) = self.reasoning {
             literals.add(file.reasoning.ends.iter());
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
     }
 
     /// What is no plain content.
-    pub(super) fn in_content(&self) -> Literals {
+    pub(crate) fn in_content(&self) -> Literals {
         let mut literals = match self.thinking {
             Thinking::Unknown => Literals::new(self.loose()),
             _ if self.thinks_in_content() => Literals::new(self.loose()),
@@ -104,7 +104,7 @@ impl<'a> Words<'a> {
     }
 
     /// What is structure inside a value: the tags of parameters, calls and blocks, but not the value's own closer.
-    pub(super) fn in_value(&self) -> Literals {
+    pub(crate) fn in_value(&self) -> Literals {
         let mut literals = Literals::new(self.loose());
         literals.add(self.params.iter().filter_map(first_literal).filter(|l| is_markup(l)));
         literals.add(self.call_markup());
@@ -142,7 +142,7 @@ impl<'a> Words<'a> {
     }
 
     /// How calls begin whose opener is no markup by itself.
-    pub(super) fn plain_openings(&self) -> Vec<Opening> {
+    pub(crate) fn plain_openings(&self) -> Vec<Opening> {
         let Some(file) = self.tools else { return Vec::new() };
         let only_at_start = file.tools.r#where == Where::Start;
         let mut openings = Vec::new();
@@ -166,14 +166,14 @@ impl<'a> Words<'a> {
     }
 
     /// Keys of a name in JSON that is a call without any marker, if there is such JSON.
-    pub(super) fn bare_json(&self) -> Option<&'a [String]> {
+    pub(crate) fn bare_json(&self) -> Option<&'a [String]> {
         let file = self.tools.filter(|f| f.tools.block.is_empty())?;
         let bare = self.calls.iter().any(|c| matches!(c.parts.first(), Some(Part::Slot(Slot::Envelope))));
         bare.then_some(&file.tools.envelope.name[..])
     }
 
     /// Whether calls as they are written count only where nothing but white space precedes.
-    pub(super) fn calls_at_start_only(&self) -> bool {
+    pub(crate) fn calls_at_start_only(&self) -> bool {
         let opener = self.blocks.first().or(self.calls.first()).and_then(first_literal);
         self.tools.is_some_and(|f| f.tools.r#where == Where::Start) && !opener.is_some_and(is_markup)
     }
@@ -184,18 +184,18 @@ fn templates(sources: Option<&[String]>) -> Result<Vec<Template>, RenderError> {
 }
 
 /// Reads a template of the format file.
-pub(super) fn template(source: &str) -> Result<Template, RenderError> {
+pub(crate) fn template(source: &str) -> Result<Template, RenderError> {
     Template::parse(source).map_err(|e| RenderError::at("format", e.message))
 }
 
 /// The parts before the first slot that `wanted` holds for; all parts if there is none.
-pub(super) fn before(template: &Template, wanted: impl Fn(Slot) -> bool) -> &[Part] {
+pub(crate) fn before(template: &Template, wanted: impl Fn(Slot) -> bool) -> &[Part] {
     let end = template.position(wanted).unwrap_or(template.parts.len());
     &template.parts[..end]
 }
 
 /// The parts after a slot.
-pub(super) fn after(template: &Template, slot: Slot) -> &[Part] {
+pub(crate) fn after(template: &Template, slot: Slot) -> &[Part] {
     template.position(|s| s == slot).and_then(|at| template.parts.get(at + 1..)).unwrap_or_default()
 }
 

@@ -173,6 +173,13 @@ impl<'a> Maker<'a> {
     }
 
     fn text(&mut self, map: &Map<String, Value>) -> Value {
+        if let Some(pattern) = map.get("pattern").and_then(Value::as_str)
+            && let Ok(hir) = regex_syntax::Parser::new().parse(pattern)
+        {
+            let mut text = String::new();
+            crate::grammar::pattern::fitting(&hir, &mut |n| self.random.below(n), &mut text);
+            return Value::from(text);
+        }
         let two = |random: &mut Random, first: i64, last: i64| format!("{:02}", random.between(first, last));
         let text = match map.get("format").and_then(Value::as_str) {
             Some("date") => format!("2026-{}-{}", two(self.random, 1, 12), two(self.random, 1, 28)),

@@ -17,10 +17,21 @@ pub(crate) use kinds::Kinds;
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
     functions: Vec<FunctionSchema>,
+    /// The functions as the request defines them.
+    definitions: Vec<Definition>,
     /// Positions in `functions`.
     by_name: HashMap<String, usize>,
-    /// A tool asks that its schema be kept to the letter.
-    strict: bool,
+}
+
+/// A function as a request defines it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// The JSON schema of its parameters; null if the request says none.
+    pub parameters: Value,
+    /// It asks that its schema be kept to the letter.
+    pub strict: bool,
 }
 
 /// What the parameters of one function may be.
@@ -58,19 +69,20 @@ impl ToolSet {
     /// What cannot be read is left out of typing, never an error.
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
-        let (mut functions, mut by_name) = (Vec::new(), HashMap::new());
-        let mut strict = false;
+        let (mut functions, mut definitions, mut by_name) = (Vec::new(), Vec::new(), HashMap::new());
         for tool in tools.as_array().into_iter().flatten() {
             let function = tool.get("function").filter(|f| f.is_object()).unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
-            strict |= function.get("strict").and_then(Value::as_bool).unwrap_or(false);
+            let strict = function.get("strict").and_then(Value::as_bool).unwrap_or(false);
             let parameters = function.get("parameters").or_else(|| function.get("input_schema"));
             by_name.entry(name.to_owned()).or_insert_with(|| {
-                functions.push(FunctionSchema::new(parameters.unwrap_or(&Value::Null)));
+                let parameters = parameters.unwrap_or(&Value::Null);
+                functions.push(FunctionSchema::new(parameters));
+                definitions.push(Definition { name: name.to_owned(), parameters: parameters.clone(), strict });
                 functions.len() - 1
             });
         }
-        Self { functions, by_name, strict }
+        Self { functions, definitions, by_name }
     }
 
     /// The schema of a function.
@@ -92,7 +104,13 @@ impl ToolSet {
     /// Whether a tool has `strict: true`.
     #[must_use]
     pub fn any_strict(&self) -> bool {
-        self.strict
+        self.definitions.iter().any(|d| d.strict)
+    }
+
+    /// The functions as the request defines them, in its order; of two with one name the first.
+    #[must_use]
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
     }
 
     /// Whether the request has no tools.

@@ -45,7 +45,7 @@ pub(crate) fn tools() -> Value {
 }
 
 /// The texts between the slots of all templates of a format's file.
-fn markers(names: &Names) -> Vec<String> {
+pub(crate) fn markers(names: &Names) -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats");
     let wanted: Vec<String> =
         [&names.reasoning, &names.tools].into_iter().flatten().map(|n| format!("\"{n}\"")).collect();

@@ -127,6 +127,12 @@ const REFUSED: [(&str, &str); 2] = [
 ];
 
 impl ChatRequest {
+    /// Whether there must be a call.
+    #[must_use]
+    pub fn demands_calls(&self) -> bool {
+        matches!(self.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_))
+    }
+
     /// Reads and checks a body.
     ///
     /// # Errors

@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::grammar::{Options, StrictLevel};
+use unspool::sample::Sampler;
 use unspool::setup::Pair;
-use unspool::{Registry, Setup, SetupError, Vocabulary};
+use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
 use unspool_text::{Cutter, Dice};
 
 use self::turn::Writer;
@@ -59,9 +61,30 @@ impl Mock {
         let mut dice = Dice::new(seed.wrapping_add(fnv1a(&job.choice.to_le_bytes())));
         let thinks =
             self.pair.parser(&request.parse, unspool::Prompt::Unknown).is_ok_and(|parser| !parser.reasoning_ended());
-        let text = self.write(&mut Writer::new(request, thinks, &mut dice))?;
+        let text = match self.held_to_grammar(job, thinks, &mut dice)? {
+            Some(text) => text,
+            None => self.write(&mut Writer::new(request, thinks, &mut dice))?,
+        };
         let prompt_tokens = job.prompt.tokens.unwrap_or_default();
         Ok(Script { tokens: self.cut(&text, dice), stop: StopReason::Stop, prompt_tokens })
+    }
+
+    /// Where calls are demanded or a tool is strict, a text of the format's grammar: thought, and calls that fit.
+    fn held_to_grammar(&self, job: &Job, thinks: bool, dice: &mut Dice) -> Result<Option<String>, BackendError> {
+        let request = &job.request;
+        let is_strict = request.parse.tools.any_strict();
+        if !(Writer::new(request, thinks, dice).calls_wanted() && (is_strict || request.demands_calls())) {
+            return Ok(None);
+        }
+        let mut parse = request.parse.clone();
+        if parse.tool_choice == ToolChoice::Auto {
+            parse.tool_choice = ToolChoice::Required;
+        }
+        let options = Options { level: StrictLevel::Parameter, with_thought: thinks, ..Options::default() };
+        let grammar = self.pair.grammar(&parse, &options).map_err(|error| {
+            BackendError::new(BackendFault::CannotWrite, format!("the format has no grammar for this request: {error}"))
+        })?;
+        Ok(grammar.map(|grammar| grammar.sample(&mut Sampler::new(dice.bits()))))
     }
 
     /// The turn in the format's syntax. Where the syntax cannot say a turn, a plainer one is tried.

@@ -53,8 +53,8 @@ impl<'a> Writer<'a> {
 
     /// A turn: a thought, a sentence or more, and calls where the request has tools that have not answered yet.
     pub(super) fn turn(&mut self, plainness: Plainness) -> Message {
-        let answered = self.request.messages.last().is_some_and(|message| message.role == "tool");
-        let tool_calls = if self.calls_wanted(answered) { self.calls(plainness) } else { Vec::new() };
+        let answered = self.answered();
+        let tool_calls = if self.calls_wanted() { self.calls(plainness) } else { Vec::new() };
         let calling = !tool_calls.is_empty();
         let bare = plainness == Plainness::Bare;
         let reasoning = if self.thinks && !bare { self.thought(calling, answered) } else { String::new() };
@@ -67,10 +67,17 @@ impl<'a> Writer<'a> {
         Message { reasoning, content, tool_calls, diagnostics: Vec::new() }
     }
 
-    fn calls_wanted(&self, answered: bool) -> bool {
+    fn answered(&self) -> bool {
+        self.request.messages.last().is_some_and(|message| message.role == "tool")
+    }
+
+    /// Whether the turn has calls.
+    pub(super) fn calls_wanted(&self) -> bool {
         match self.request.parse.tool_choice {
             ToolChoice::None => false,
-            ToolChoice::Auto => !answered && self.request.response_format_kind().is_none(),
+            ToolChoice::Auto => {
+                !self.request.tools.is_empty() && !self.answered() && self.request.response_format_kind().is_none()
+            }
             ToolChoice::Required | ToolChoice::Named(_) => true,
         }
     }

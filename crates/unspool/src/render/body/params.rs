@@ -65,7 +65,7 @@ impl Parameter<'_> {
         };
         self.check(&value, plain)?;
         let mut text = String::new();
-        escape(tools.params.escape, plain, &mut text);
+        escape(tools.params.escape, plain, false, &mut text);
         self.check_structure(&text)?;
         let mut fill = Tag { parameter: self, type_name: value.type_name(), text: &text };
         fill_parts(&self.template.parts, true, out, &mut fill)

@@ -1,0 +1,223 @@
+//! Replies that are messages, each with a header: thoughts, answers and calls one after the other.
+
+use std::borrow::Cow;
+
+use crate::format::file::{Channels, RouteAs};
+use crate::format::template::{Part, Slot, Template};
+use crate::render::markup::literal_text;
+use crate::render::words::{Words, after, before};
+
+use super::calls::{Calls, is_message};
+use super::node::{Avoid, Node};
+use super::params::framed_closer;
+use super::reply::{Wish, content_markup, thought_text};
+use super::{GrammarError, fill};
+
+/// Makes the grammar of a reply.
+pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+    let messages = Messages { words, channels: words.channels() };
+    let call = calls.map(|calls| messages.calls(calls)).transpose()?;
+    let call = call.as_ref().map(|c| messages.pieces(c));
+    let answer = messages.answer(wish);
+    let thought = messages.thought();
+    let (first_thought, later_thought) = messages.pieces(&thought);
+    let tail = |later: bool| {
+        let pick = |(first, more): &(Piece, Piece)| if later { more.clone() } else { first.clone() };
+        let mut ways = Vec::new();
+        if let Some(call) = &call {
+            let more = if wish.once { Node::nothing() } else { call.1.closed().many() };
+            let end = |first: Piece| {
+                let whole = Node::sequence([first.closed(), more.clone(), call.1.ended()]);
+                if wish.once { first.ended() } else { Node::choice([first.ended(), whole]) }
+            };
+            ways.push(end(pick(call)));
+            if !wish.must_call && wish.answer.is_none() {
+                let said = answer.iter().map(|a| pick(&messages.pieces(a)).closed());
+                ways.push(Node::sequence([Node::choice(said), end(call.1.clone())]));
+            }
+        }
+        if !wish.must_call || call.is_none() {
+            ways.extend(answer.iter().map(|a| pick(&messages.pieces(a)).ended()));
+        }
+        Node::choice(ways)
+    };
+    let thoughts = Node::sequence([first_thought.closed(), later_thought.closed().many()]);
+    let behind = if wish.must_call || wish.answer.is_some() { tail(true) } else { tail(true).optional() };
+    Ok(Node::choice([tail(false), Node::sequence([thoughts, behind])]))
+}
+
+/// A message: all of it but its last literal, and that.
+#[derive(Debug, Clone)]
+struct Piece {
+    node: Node,
+    /// A message that the output's end may close, as text up to there.
+    open: Option<Node>,
+    end: String,
+}
+
+impl Piece {
+    /// With its end: something follows.
+    fn closed(&self) -> Node {
+        Node::sequence([self.node.clone(), Node::text(&*self.end)])
+    }
+
+    /// At the end of the output, where the marker is often the token that stops the model.
+    fn ended(&self) -> Node {
+        match &self.open {
+            Some(open) => Node::choice([self.node.clone(), open.clone()]),
+            None => Node::sequence([self.node.clone(), Node::text(&*self.end).optional()]),
+        }
+    }
+}
+
+struct Messages<'a> {
+    words: &'a Words<'a>,
+    channels: Option<&'a Channels>,
+}
+
+impl<'a> Messages<'a> {
+    /// A message at the start of the reply, where the prompt wrote its beginning, and one behind another.
+    fn pieces(&self, piece: &Piece) -> (Piece, Piece) {
+        let start = self.start();
+        let strip = |node: &Node| node.clone().behind(if node.prefix().starts_with(&start) { &start } else { "" });
+        let add = |node: &Node| {
+            let begun = node.prefix().starts_with(&start);
+            Node::sequence([Node::text(if begun { "" } else { &start }), node.clone()])
+        };
+        let with = |node: &dyn Fn(&Node) -> Node| Piece {
+            node: node(&piece.node),
+            open: piece.open.as_ref().map(node),
+            end: piece.end.clone(),
+        };
+        (with(&strip), with(&add))
+    }
+
+    /// What stands before each message but the first: its start and role, or the header's marker.
+    fn start(&self) -> String {
+        let Some(channels) = self.channels else {
+            return self.words.contents().find_map(|c| c.header.clone()).unwrap_or_default();
+        };
+        let all = self.words.frames.first().map(|f| literal_text(before(f, |s| s == Slot::Content)));
+        let first = all.unwrap_or_default();
+        let Some(rest) = first.strip_prefix(channels.start.as_str()) else { return channels.start.clone() };
+        let role = rest.len() - rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();
+        first[..channels.start.len() + role].to_owned()
+    }
+
+    fn thought(&self) -> Piece {
+        let Some(template) = self.words.thoughts.first() else {
+            return Piece { node: Node::Choice(Vec::new()), open: None, end: String::new() };
+        };
+        let open = parts(before(template, |s| s == Slot::Thought));
+        let (text, behind) = thought_text(self.words, template);
+        Piece { node: Node::sequence([open, text].into_iter().chain(behind)), open: None, end: String::new() }
+    }
+
+    /// The messages that an answer may be.
+    fn answer(&self, wish: Wish<'_>) -> Vec<Piece> {
+        let mut all = Vec::new();
+        for frame in self.words.frames.iter().take(1) {
+            all.push(self.text(&parts(before(frame, |s| s == Slot::Content)), after(frame, Slot::Content), wish));
+        }
+        let Some((channels, marker)) = self.channels.and_then(|c| Some((c, c.channel.as_ref()?))) else { return all };
+        if wish.answer.is_some() {
+            return all;
+        }
+        let said = channels.route.iter().filter(|r| r.r#as == RouteAs::Content && r.to.is_some());
+        for name in said.filter_map(|r| r.channel.as_ref()) {
+            let head = Node::text(format!("{marker}{name}{}", channels.body));
+            let end: Vec<Part> = channels.end.first().map(|e| Part::Text(e.clone())).into_iter().collect();
+            all.push(self.text(&head, &end, wish));
+        }
+        all
+    }
+
+    fn text(&self, head: &Node, behind: &[Part], wish: Wish<'_>) -> Piece {
+        let (frame, end, _) = framed_closer(behind);
+        if let Some(schema) = wish.answer {
+            let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
+            return Piece { node: Node::sequence([head.clone(), json, Node::text(frame)]), open: None, end };
+        }
+        let without = content_markup(self.words).but(&[end.as_str()]);
+        let text = Node::Until { without: without.clone(), end: end.clone() };
+        let open = Node::Rest { without: without.and([end]) };
+        Piece {
+            node: Node::sequence([head.clone(), text]),
+            open: Some(Node::sequence([head.clone(), open])),
+            end: String::new(),
+        }
+    }
+
+    fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, GrammarError> {
+        let call = self.words.calls.first().ok_or_else(|| GrammarError::new("the format shows no call"))?;
+        let template = match self.words.blocks.first() {
+            Some(block) => &Template { parts: spliced(block, call) },
+            None => call,
+        };
+        let node = if self.channels.is_some() {
+            let all = calls.functions.iter().map(|function| {
+                let message = self.message(template, &function.name);
+                calls.call_parts(&message, Some(function))
+            });
+            Node::choice(all.collect::<Result<Vec<_>, _>>()?)
+        } else {
+            calls.call_parts(&template.parts, None)?
+        };
+        Ok(without_end(node))
+    }
+
+    /// A template with the message around it, where it shows none: that of an answer, but to the function.
+    fn message<'t>(&self, template: &'t Template, name: &str) -> Cow<'t, [Part]> {
+        let (Some(channels), Some(frame)) = (self.channels, self.words.frames.first()) else {
+            return Cow::Borrowed(&template.parts);
+        };
+        crate::render::addressed(channels, frame, template, name)
+            .filter(|_| !is_message(template, &channels.start))
+            .map_or(Cow::Borrowed(&template.parts[..]), Cow::Owned)
+    }
+}
+
+/// A block with a call in the place of its calls.
+fn spliced(block: &Template, call: &Template) -> Vec<Part> {
+    let mut out = Vec::new();
+    for part in &block.parts {
+        match part {
+            Part::Slot(Slot::Calls) => out.extend(call.parts.iter().cloned()),
+            part => out.push(part.clone()),
+        }
+    }
+    out
+}
+
+/// A call without the literal that ends its message.
+fn without_end(node: Node) -> Piece {
+    let end = last(&node);
+    let node = if end.is_empty() { node } else { cut(node, &end) };
+    Piece { node, open: None, end }
+}
+
+/// The last marker of a node's texts.
+fn last(node: &Node) -> String {
+    match node {
+        Node::Literal(text) => text.rfind("<|").map_or("", |at| &text[at..]).to_owned(),
+        Node::Sequence(all) => all.last().map(last).unwrap_or_default(),
+        Node::Choice(all) => all.first().map(last).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+fn cut(node: Node, end: &str) -> Node {
+    match node {
+        Node::Literal(text) => Node::text(text.strip_suffix(end).unwrap_or(&text)),
+        Node::Sequence(mut all) => {
+            let last = all.pop().map(|n| cut(n, end));
+            Node::sequence(all.into_iter().chain(last))
+        }
+        Node::Choice(all) => Node::choice(all.into_iter().map(|n| cut(n, end))),
+        node => node,
+    }
+}
+
+fn parts(all: &[Part]) -> Node {
+    Node::sequence(fill::parts(all, &mut |_| Ok(Node::nothing())).unwrap_or_default())
+}

@@ -1,0 +1,260 @@
+//! Grammars that hold a model to its own format: what they allow, the parser reads as calls that fit.
+//!
+//! They are made from the templates that the parser and the renderer read, and written for two kinds of backend: as a
+//! structural tag (the JSON of xgrammar, for vLLM and SGLang), and as text for llguidance.
+//!
+//! ```
+//! use unspool::grammar::Options;
+//! use unspool::{Registry, Request, Setup};
+//!
+//! let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() };
+//! let pair = Registry::builtin().pair(&setup).unwrap();
+//! let request = Request::from_openai(&serde_json::json!({
+//!     "tools": [{"type": "function", "function": {"name": "tide", "strict": true, "parameters": {
+//!         "type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}}}],
+//!     "tool_choice": "required",
+//! })).unwrap();
+//! let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
+//! assert!(grammar.lark().contains(r#"<tool_call>\n{\"name\": \"tide\", \"arguments\": "#));
+//! assert_eq!(grammar.structural_tag()["type"], "structural_tag");
+//! ```
+
+mod avoid;
+mod calls;
+mod elements;
+mod fill;
+mod lark;
+mod messages;
+mod node;
+mod notation;
+mod params;
+pub(crate) mod pattern;
+mod reply;
+mod sample;
+mod schema;
+mod text;
+mod values;
+mod xgrammar;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::format::file::Level;
+use crate::render::words::{Thinking, Words};
+use crate::request::{Request, RequestError, ToolChoice};
+use crate::sample::Sampler;
+use crate::setup::Pair;
+
+use calls::{Calls, Function};
+use node::{Node, Rules};
+use reply::Wish;
+
+/// How strictly calls are held to their schemas, as `--tool-strict-level` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StrictLevel {
+    /// Calls have a grammar if a call is demanded or a tool is strict; only strict tools are held to their schemas.
+    #[default]
+    Auto,
+    /// Calls always have a grammar; only strict tools are held to their schemas.
+    Function,
+    /// Calls always have a grammar, and all tools are held to their schemas.
+    Parameter,
+}
+
+/// What a grammar is to hold the reply to, beside the request's tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How strictly. `Auto` leaves it to the format, some of which have a level of their own.
+    pub level: StrictLevel,
+    /// False: calls are never constrained (`VLLM_ENFORCE_STRICT_TOOL_CALLING=0`).
+    pub enforce: bool,
+    /// True: the grammar begins with the thought, for a backend that applies it from the first token. False: it begins
+    /// where the gate opens.
+    pub with_thought: bool,
+    /// The JSON schema of the answer (`response_format`); an answer is then JSON, or calls where the request lets the
+    /// model choose. It counts for nothing where calls are demanded.
+    pub answer: Option<Value>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { level: StrictLevel::Auto, enforce: true, with_thought: false, answer: None }
+    }
+}
+
+/// A grammar for one request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grammar {
+    root: Node,
+    rules: Vec<Node>,
+    /// It begins with a thought.
+    thinks: bool,
+}
+
+impl Grammar {
+    /// The structural tag that xgrammar 0.2.8 compiles.
+    ///
+    /// A value that may nest without end in a syntax of its own (Python literals, elements) nests at most three levels
+    /// here: tags cannot refer to themselves.
+    #[must_use]
+    pub fn structural_tag(&self) -> Value {
+        xgrammar::write(self)
+    }
+
+    /// The grammar text that llguidance 1.9 compiles.
+    #[must_use]
+    pub fn lark(&self) -> String {
+        lark::write(self)
+    }
+
+    /// A text that the grammar admits, made of plausible words and values; for a backend that stands in for a model.
+    #[must_use]
+    pub fn sample(&self, sampler: &mut Sampler) -> String {
+        sample::text(self, sampler)
+    }
+}
+
+/// Why there can be no grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrammarError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl GrammarError {
+    fn new(message: &str) -> Self {
+        Self { message: message.to_owned(), hint: None }
+    }
+}
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for GrammarError {}
+
+impl From<GrammarError> for RequestError {
+    fn from(error: GrammarError) -> Self {
+        Self { message: error.message, hint: error.hint }
+    }
+}
+
+impl Pair {
+    /// The grammar for the replies to a request; `None` if it constrains nothing.
+    ///
+    /// # Errors
+    /// A function or parameter whose name the format cannot write, a named function that is not among the tools, or a
+    /// demand on a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee.
+    pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, GrammarError> {
+        let plan = self.formats(request).map_err(|e| GrammarError { message: e.message, hint: e.hint })?;
+        let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
+        let scope = Scope::of(request, options, tools.map(|f| f.serve.level).unwrap_or_default());
+        let calling = tools.filter(|_| scope.calls);
+        if calling.is_none() && options.answer.is_none() {
+            return Ok(None);
+        }
+        if plan.checkpoint.is_some() {
+            return Err(GrammarError {
+                message: "response_template parsing cannot guarantee the form of a reply".to_owned(),
+                hint: Some("serve this model with a parser of its own format".to_owned()),
+            });
+        }
+        let words =
+            Words::read(plan.reasoning.as_ref(), tools, request).map_err(|e| GrammarError::new(&e.to_string()))?;
+        let functions = functions(request, scope.all_strict)?;
+        let must_call = calling.is_some() && !matches!(request.tool_choice, ToolChoice::Auto);
+        let wish = Wish {
+            must_call,
+            once: scope.once,
+            thought: options.with_thought,
+            answer: options.answer.as_ref().filter(|_| !must_call),
+        };
+        let mut calls = calling.map(|file| Calls {
+            words: &words,
+            file,
+            functions: &functions,
+            once: scope.once,
+            calls_before: request.calls_before,
+            rules: Rules::default(),
+        });
+        let root = reply::reply(&words, calls.as_mut(), wish)?;
+        let thinks = options.with_thought && words.thinking == Thinking::Open && !words.thinks_in_content();
+        Ok(Some(Grammar { root, thinks, rules: calls.map(|c| c.rules.into_nodes()).unwrap_or_default() }))
+    }
+}
+
+/// The schema of the answer that a chat request asks for: `response_format` of the kinds `json_schema` and `json_object`,
+/// or `structured_outputs.json` and `.json_object`.
+///
+/// # Errors
+/// A `json_schema` without a schema.
+pub fn answer_schema(request: &Value) -> Result<Option<Value>, RequestError> {
+    let format = request.get("response_format").filter(|f| !f.is_null());
+    match format.and_then(|f| f.get("type")).and_then(Value::as_str) {
+        Some("json_object") => return Ok(Some(schema::any_object())),
+        Some("json_schema") => {
+            let schema = format.and_then(|f| f.pointer("/json_schema/schema"));
+            let missing = || RequestError::new("`response_format.json_schema` has no `schema`");
+            return schema.map(|s| Some(s.clone())).ok_or_else(missing);
+        }
+        _ => {}
+    }
+    let outputs = request.get("structured_outputs");
+    let said = |key: &str| outputs.and_then(|o| o.get(key)).filter(|v| !v.is_null());
+    if let Some(schema) = said("json") {
+        return Ok(Some(schema.clone()));
+    }
+    Ok(said("json_object").filter(|v| **v == Value::Bool(true)).map(|_| schema::any_object()))
+}
+
+/// What of a request is constrained.
+struct Scope {
+    calls: bool,
+    all_strict: bool,
+    once: bool,
+}
+
+impl Scope {
+    fn of(request: &Request, options: &Options, own: Level) -> Self {
+        let mut level = match (options.level, own) {
+            (StrictLevel::Auto, Level::Function) => StrictLevel::Function,
+            (StrictLevel::Auto, Level::Parameter) => StrictLevel::Parameter,
+            (level, _) => level,
+        };
+        let auto = request.tool_choice == ToolChoice::Auto;
+        let once = request.parallel_tool_calls == Some(false) || matches!(request.tool_choice, ToolChoice::Named(_));
+        if once && level == StrictLevel::Auto {
+            level = StrictLevel::Function;
+        }
+        // An answer of a form would otherwise keep the model from calling at all.
+        let free = auto && level == StrictLevel::Auto && !request.tools.any_strict() && options.answer.is_none();
+        let none = request.tool_choice == ToolChoice::None || request.tools.is_empty();
+        Self { calls: options.enforce && !none && !free, all_strict: level == StrictLevel::Parameter, once }
+    }
+}
+
+/// The functions that may be called.
+fn functions(request: &Request, all_strict: bool) -> Result<Vec<Function>, GrammarError> {
+    let named = match &request.tool_choice {
+        ToolChoice::Named(name) => Some(name),
+        _ => None,
+    };
+    let wanted = request.tools.definitions().iter().filter(|d| named.is_none_or(|n| *n == d.name));
+    let all: Vec<Function> = wanted
+        .map(|d| Function { name: d.name.clone(), parameters: d.parameters.clone(), strict: all_strict || d.strict })
+        .collect();
+    match named.filter(|_| all.is_empty()) {
+        Some(name) => Err(GrammarError::new(&format!("`tool_choice` names the function `{name}`, which is no tool"))),
+        None => Ok(all),
+    }
+}
+
+/// A text in an attribute, its markup as entities.
+fn escaped_attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

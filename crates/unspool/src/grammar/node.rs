@@ -1,0 +1,295 @@
+//! What a grammar is made of, before it is written for a backend.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// A piece of a grammar: a set of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    /// This text.
+    Literal(String),
+    /// One after the other.
+    Sequence(Vec<Node>),
+    /// One of them.
+    Choice(Vec<Node>),
+    /// So many of these, one after the other.
+    Repeat { of: Box<Node>, least: usize, most: Option<usize> },
+    /// At least one of these, with a text between two.
+    List { of: Box<Node>, between: String },
+    /// Any text without some literals and without `end`, and then `end`.
+    Until { without: Avoid, end: String },
+    /// Any text without some literals, up to the end of the output.
+    Rest { without: Avoid },
+    /// Any text without some literals and, wherever it has `trigger`, what `then` says behind it. With `once`, that comes at most
+    /// once and ends the output. Text behind the last of them has none of `rest`; where that is less than `without`, it may
+    /// have more.
+    Free { without: Avoid, rest: Avoid, trigger: String, then: Box<Node>, once: bool },
+    /// What a regular expression matches as a whole. It is written so that all backends read it alike: classes, groups,
+    /// repetitions, `\n`, `\t`, `\\`.
+    Regex(String),
+    /// JSON that fits a schema. No string in it has one of the literals.
+    Json { schema: Value, without: Avoid },
+    /// A rule by its position in [`Grammar::rules`]: only a value that may nest without end needs one.
+    Rule(usize),
+}
+
+/// Literals that a text must not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Avoid {
+    pub(crate) literals: Vec<String>,
+    /// Blanks may stand inside their tags.
+    pub(crate) loose: bool,
+    /// Markup is written as entities: `&` only begins `&lt;`, `&gt;` or `&amp;`. Only for JSON.
+    pub(crate) entities: bool,
+}
+
+impl Avoid {
+    /// No literal.
+    pub(crate) fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// These literals too; those that hold another one are left out, for they say no more.
+    #[must_use]
+    pub(crate) fn and(mut self, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        for literal in more {
+            let literal: String = literal.into();
+            if literal.is_empty() || self.literals.iter().any(|l| literal.contains(l.as_str())) {
+                continue;
+            }
+            self.literals.retain(|l| !l.contains(&literal));
+            self.literals.push(literal);
+        }
+        self
+    }
+
+    /// All but these.
+    #[must_use]
+    pub(crate) fn but(mut self, less: &[&str]) -> Self {
+        self.literals.retain(|l| !less.contains(&l.as_str()));
+        self
+    }
+
+    /// The plain literals for a text behind which `end` stands, and how much of `end` is a literal that ends the text: its
+    /// beginning, if that may not stand in the text by itself.
+    pub(crate) fn plain_before(&self, end: &str) -> (Vec<String>, usize) {
+        let all = self.clone().and([end]).plain();
+        let begun = all.iter().filter(|l| end.starts_with(l.as_str())).map(String::len).min();
+        let literals = all.into_iter().filter(|l| !end.contains(l.as_str())).collect();
+        (literals, begun.unwrap_or(end.len()))
+    }
+
+    /// Whether every text will do.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.literals.is_empty() && !self.entities
+    }
+
+    /// Literals that say the same to a backend which knows neither blanks in tags nor expressions: of a tag with blanks
+    /// inside, they are what is common to all its spellings.
+    pub(crate) fn plain(&self) -> Vec<String> {
+        let mut out = Self::nothing();
+        for literal in &self.literals {
+            out = out.and([literal.as_str()]);
+            if self.loose && literal.starts_with('<') {
+                out = out.and(loose_spellings(literal));
+            }
+        }
+        out.literals
+    }
+}
+
+/// Beginnings of which every spelling of a tag with blanks inside has one.
+fn loose_spellings(tag: &str) -> Vec<String> {
+    const BLANKS: [char; 4] = [' ', '\n', '\t', '\r'];
+    let word_end = tag.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+    let mut out = vec![tag[..word_end].to_owned()];
+    let Some(second) = tag.chars().nth(1) else { return out };
+    for blank in BLANKS {
+        out.push(format!("<{blank}{second}"));
+        out.extend(BLANKS.map(|more| format!("<{blank}{more}")));
+        if second == '/' {
+            out.push(format!("</{blank}"));
+        }
+    }
+    out
+}
+
+impl Node {
+    /// A literal.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Literal(text.into())
+    }
+
+    /// Nothing at all.
+    pub(crate) fn nothing() -> Self {
+        Self::Literal(String::new())
+    }
+
+    /// One after the other; sequences inside are opened, neighbouring literals joined.
+    pub(crate) fn sequence(nodes: impl IntoIterator<Item = Node>) -> Self {
+        let mut out: Vec<Node> = Vec::new();
+        for node in nodes {
+            match node {
+                Self::Sequence(inner) => inner.into_iter().for_each(|n| push(&mut out, n)),
+                node => push(&mut out, node),
+            }
+        }
+        match out.len() {
+            0 => Self::nothing(),
+            1 => out.remove(0),
+            _ => Self::Sequence(out),
+        }
+    }
+
+    /// One of them; a choice of one is that one.
+    pub(crate) fn choice(nodes: impl IntoIterator<Item = Node>) -> Self {
+        let mut out: Vec<Node> = Vec::new();
+        for node in nodes {
+            match node {
+                Self::Choice(inner) => out.extend(inner.into_iter().filter(|n| !out.contains(n)).collect::<Vec<_>>()),
+                node if out.contains(&node) => {}
+                node => out.push(node),
+            }
+        }
+        if out.len() == 1 { out.remove(0) } else { Self::Choice(out) }
+    }
+
+    /// It, or nothing.
+    pub(crate) fn optional(self) -> Self {
+        match self {
+            Self::Literal(text) if text.is_empty() => Self::Literal(text),
+            node => Self::Repeat { of: Box::new(node), least: 0, most: Some(1) },
+        }
+    }
+
+    /// Any number of it, none too.
+    pub(crate) fn many(self) -> Self {
+        Self::Repeat { of: Box::new(self), least: 0, most: None }
+    }
+
+    /// Whether no text fits.
+    pub(crate) fn is_impossible(&self) -> bool {
+        match self {
+            Self::Choice(nodes) => nodes.iter().all(Self::is_impossible),
+            Self::Sequence(nodes) => nodes.iter().any(Self::is_impossible),
+            Self::List { of, .. } => of.is_impossible(),
+            Self::Repeat { of, least, .. } => *least > 0 && of.is_impossible(),
+            _ => false,
+        }
+    }
+
+    /// Whether it says this rule somewhere.
+    pub(crate) fn says(&self, rule: usize) -> bool {
+        match self {
+            Self::Rule(at) => *at == rule,
+            Self::Sequence(all) | Self::Choice(all) => all.iter().any(|n| n.says(rule)),
+            Self::Repeat { of, .. } | Self::List { of, .. } | Self::Free { then: of, .. } => of.says(rule),
+            _ => false,
+        }
+    }
+
+    /// The literal with which every text of it begins.
+    pub(crate) fn prefix(&self) -> String {
+        match self {
+            Self::Literal(text) => text.clone(),
+            Self::Sequence(nodes) => nodes.first().map(Self::prefix).unwrap_or_default(),
+            Self::List { of, .. } => of.prefix(),
+            Self::Choice(nodes) => {
+                let mut prefixes = nodes.iter().map(Self::prefix);
+                let first = prefixes.next().unwrap_or_default();
+                prefixes.fold(first, |a, b| common(&a, &b).to_owned())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What stands behind a literal with which every text of it begins.
+    pub(crate) fn behind(self, prefix: &str) -> Self {
+        if prefix.is_empty() {
+            return self;
+        }
+        match self {
+            Self::Literal(text) => Self::text(text.strip_prefix(prefix).unwrap_or(&text)),
+            Self::Sequence(mut nodes) => {
+                let first = nodes.remove(0).behind(prefix);
+                Self::sequence(std::iter::once(first).chain(nodes))
+            }
+            Self::Choice(nodes) => Self::choice(nodes.into_iter().map(|n| n.behind(prefix))),
+            Self::List { of, between } => {
+                let more = Self::sequence([Self::text(between), (*of).clone()]).many();
+                Self::sequence([of.behind(prefix), more])
+            }
+            node => node,
+        }
+    }
+}
+
+fn push(out: &mut Vec<Node>, node: Node) {
+    // What may stand before a text and is text as well is part of it: lexers want one way to read a text.
+    if let (Node::Until { without, .. } | Node::Rest { without } | Node::Free { without, .. }, Some(before)) =
+        (&node, out.last())
+        && let Node::Repeat { of, least: 0, most: Some(1) } = before
+        && let Node::Literal(text) = &**of
+        && !without.literals.iter().any(|l| text.contains(l.as_str()))
+    {
+        out.pop();
+    }
+    match (out.last_mut(), node) {
+        (_, Node::Literal(text)) if text.is_empty() => {}
+        (Some(Node::Literal(last)), Node::Literal(text)) => last.push_str(&text),
+        (_, node) => out.push(node),
+    }
+}
+
+/// The longest common beginning.
+fn common<'a>(one: &'a str, other: &str) -> &'a str {
+    let end = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b).map(|((i, _), _)| i);
+    let shorter = one.len().min(other.len());
+    let end = end.unwrap_or(shorter);
+    &one[..(0..=end).rev().find(|i| one.is_char_boundary(*i)).unwrap_or(0)]
+}
+
+/// Rules for values that nest in themselves.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    made: Vec<Node>,
+    /// Those that are being made, or were needed, by the schema that they stand for.
+    names: HashMap<String, usize>,
+}
+
+impl Rules {
+    /// The rule of a schema that is being made or was needed.
+    pub(crate) fn find(&self, schema: &str) -> Option<Node> {
+        self.names.get(schema).map(|at| Node::Rule(*at))
+    }
+
+    /// Begins the rule of a schema.
+    pub(crate) fn begin(&mut self, schema: String) -> usize {
+        self.made.push(Node::nothing());
+        self.names.insert(schema, self.made.len() - 1);
+        self.made.len() - 1
+    }
+
+    /// Ends it: a node that does not say itself needs no rule.
+    pub(crate) fn end(&mut self, at: usize, node: Node) -> Node {
+        if !node.says(at) {
+            self.names.retain(|_, rule| *rule != at);
+            return node;
+        }
+        if let Some(rule) = self.made.get_mut(at) {
+            *rule = node;
+        }
+        Node::Rule(at)
+    }
+
+    /// The names are of one schema; the next function has others.
+    pub(crate) fn forget_names(&mut self) {
+        self.names.clear();
+    }
+
+    /// All rules, by position.
+    pub(crate) fn into_nodes(self) -> Vec<Node> {
+        self.made
+    }
+}

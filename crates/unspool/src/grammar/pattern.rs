@@ -1,0 +1,139 @@
+//! A schema's patterns.
+
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
+
+use super::avoid;
+use super::node::Avoid;
+
+/// The pattern, anchored, with no literal in what it matches: no class in it has a character that begins one.
+pub(super) fn without(pattern: &str, avoid: &Avoid) -> String {
+    let padded = anchored(pattern, &avoid::character(avoid));
+    let mut firsts: Vec<char> = avoid.plain().iter().filter_map(|l| l.chars().next()).collect();
+    if avoid.entities {
+        firsts.push('&');
+    }
+    match regex_syntax::Parser::new().parse(&padded) {
+        Ok(hir) => format!("^(?:{})$", written(&hir, &firsts)),
+        // What cannot be read is given as it is: the backend says what is wrong with it.
+        Err(_) => pattern.to_owned(),
+    }
+}
+
+/// A pattern fits anywhere in a string; where it is not anchored, other text may stand.
+fn anchored(pattern: &str, character: &str) -> String {
+    let (start, inner) = match pattern.strip_prefix('^') {
+        Some(inner) => (String::new(), inner),
+        None => (format!("{character}*"), pattern),
+    };
+    let is_end = inner.ends_with('$') && !inner.ends_with("\\$");
+    match is_end.then(|| &inner[..inner.len() - 1]) {
+        Some(inner) => format!("{start}(?:{inner})"),
+        None => format!("{start}(?:{inner}){character}*"),
+    }
+}
+
+/// The expression in plain words: classes, groups, repetitions.
+fn written(hir: &Hir, firsts: &[char]) -> String {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => String::new(),
+        HirKind::Literal(literal) => avoid::escaped_text(&String::from_utf8_lossy(&literal.0)),
+        HirKind::Class(class) => class_of(class, firsts),
+        HirKind::Repetition(r) => {
+            let most = r.max.map(|m| m.to_string()).unwrap_or_default();
+            let times = match (r.min, r.max) {
+                (0, None) => "*".to_owned(),
+                (1, None) => "+".to_owned(),
+                (0, Some(1)) => "?".to_owned(),
+                (least, _) => format!("{{{least},{most}}}"),
+            };
+            format!("(?:{}){times}", written(&r.sub, firsts))
+        }
+        HirKind::Capture(c) => format!("(?:{})", written(&c.sub, firsts)),
+        HirKind::Concat(parts) => parts.iter().map(|p| written(p, firsts)).collect(),
+        HirKind::Alternation(parts) => {
+            format!("(?:{})", parts.iter().map(|p| written(p, firsts)).collect::<Vec<_>>().join("|"))
+        }
+    }
+}
+
+/// Writes a text that an expression matches, about as short as it may be. `dice` gives a number below another.
+pub(crate) fn fitting(hir: &Hir, dice: &mut impl FnMut(usize) -> usize, out: &mut String) {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => out.push_str(&String::from_utf8_lossy(&literal.0)),
+        HirKind::Class(Class::Unicode(class)) => out.extend(character_of(class.ranges(), dice)),
+        HirKind::Class(Class::Bytes(class)) => {
+            out.extend(class.to_unicode_class().and_then(|c| character_of(c.ranges(), dice)));
+        }
+        HirKind::Repetition(r) => {
+            let most = r.max.unwrap_or(u32::MAX).saturating_sub(r.min).min(2);
+            let more = dice(most as usize + 1);
+            (0..r.min as usize + more).for_each(|_| fitting(&r.sub, dice, out));
+        }
+        HirKind::Capture(c) => fitting(&c.sub, dice, out),
+        HirKind::Concat(parts) => parts.iter().for_each(|p| fitting(p, dice, out)),
+        HirKind::Alternation(parts) => {
+            if let Some(part) = parts.get(dice(parts.len())) {
+                fitting(part, dice, out);
+            }
+        }
+    }
+}
+
+/// A character of a class: a letter or digit if it has one.
+fn character_of(ranges: &[ClassUnicodeRange], dice: &mut impl FnMut(usize) -> usize) -> Option<char> {
+    let has = |c: char| ranges.iter().any(|r| r.start() <= c && c <= r.end());
+    let plain: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').filter(|c| has(*c)).collect();
+    plain.get(dice(plain.len())).copied().or_else(|| ranges.first().map(ClassUnicodeRange::start))
+}
+
+fn class_of(class: &Class, firsts: &[char]) -> String {
+    let mut class = match class {
+        Class::Unicode(class) => class.clone(),
+        Class::Bytes(class) => match class.to_unicode_class() {
+            Some(class) => class,
+            None => return "[]".to_owned(),
+        },
+    };
+    let less: Vec<ClassUnicodeRange> = firsts.iter().map(|c| ClassUnicodeRange::new(*c, *c)).collect();
+    class.difference(&regex_syntax::hir::ClassUnicode::new(less));
+    let ranges: String = class
+        .ranges()
+        .iter()
+        .map(|r| match (r.start(), r.end()) {
+            (a, b) if a == b => character(a),
+            (a, b) => format!("{}-{}", character(a), character(b)),
+        })
+        .collect();
+    format!("[{ranges}]")
+}
+
+fn character(c: char) -> String {
+    match c {
+        '\\' | ']' | '[' | '^' | '-' | '&' | '~' | '/' => format!("\\{c}"),
+        c if c.is_alphanumeric() && c.is_ascii() => c.to_string(),
+        c if c.is_ascii_graphic() => c.to_string(),
+        c if u32::from(c) < 0x80 => format!("\\x{:02x}", u32::from(c)),
+        c if u32::from(c) < 0x10000 => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_keeps_what_it_says_and_loses_markup() {
+        let avoid = Avoid::nothing().and(["</p>"]);
+        let fits = |pattern: &str, text: &str| {
+            fancy_regex::Regex::new(&without(pattern, &avoid)).unwrap().is_match(text).unwrap()
+        };
+        assert!(fits("^[A-Z]{2}-\\d+$", "GB-17"));
+        assert!(!fits("^[A-Z]{2}-\\d+$", "GB-17x"));
+        assert!(fits("berth", "the berth is free"));
+        assert!(!fits("berth", "a <berth"));
+        assert!(!fits("^.+$", "a<b"));
+        assert!(fits("^(a|bc)?x$", "bcx"));
+    }
+}

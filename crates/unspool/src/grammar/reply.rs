@@ -1,0 +1,156 @@
+//! Whole replies: text and calls, thoughts, answers of a form.
+
+use serde_json::Value;
+
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::render::markup::is_markup;
+use crate::render::words::{Thinking, Words, after, before};
+
+use super::calls::{Calls, Unit, around};
+use super::messages;
+use super::node::{Avoid, Node};
+use super::params::framed_closer;
+use super::{GrammarError, fill};
+
+/// What a reply is asked to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish<'a> {
+    /// There must be a call.
+    pub(super) must_call: bool,
+    /// One call only.
+    pub(super) once: bool,
+    /// The thought is part of the grammar.
+    pub(super) thought: bool,
+    /// The answer, if there is one, is JSON of this schema.
+    pub(super) answer: Option<&'a Value>,
+}
+
+/// Makes the grammar of a reply. `calls`: nothing if the request allows none.
+pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+    if words.channels().is_some() || words.contents().any(|c| c.header.is_some()) {
+        return messages::reply(words, calls, wish);
+    }
+    let answer = wish.answer.map(|schema| framed(words, schema));
+    let rest = match (calls, answer) {
+        (None, Some(answer)) => answer,
+        (None, None) => Node::Rest { without: Avoid::nothing() },
+        (Some(calls), answer) => {
+            let unit = calls.unit()?;
+            match answer {
+                _ if wish.must_call => required(&unit, wish.once),
+                Some(answer) => Node::choice([required(&unit, wish.once), answer]),
+                None => auto(words, calls, unit, wish.once),
+            }
+        }
+    };
+    Ok(if wish.thought { Node::sequence([thought(words)?, rest]) } else { rest })
+}
+
+/// Calls and nothing else.
+fn required(unit: &Unit, once: bool) -> Node {
+    let lead = Node::text(&*unit.lead).optional();
+    if unit.single || once {
+        return Node::sequence([lead, unit.node.clone()]);
+    }
+    if let Some(separator) = unit.between.strip_suffix(unit.lead.as_str()).filter(|_| unit.compact) {
+        let of = Box::new(Node::sequence([lead, unit.node.clone()]));
+        return Node::List { of, between: separator.to_owned() };
+    }
+    Node::sequence([lead, Node::List { of: Box::new(unit.node.clone()), between: unit.between.clone() }])
+}
+
+/// Text and calls as the model likes.
+fn auto(words: &Words<'_>, calls: &Calls<'_>, unit: Unit, once: bool) -> Node {
+    let markup = content_markup(words);
+    if let Some(keys) = words.bare_json() {
+        return bare(keys, calls, unit, once, markup);
+    }
+    if words.calls_at_start_only() {
+        // Calls count only where nothing precedes; so text begins with what begins no call.
+        let first: String = unit.node.prefix().chars().take(1).map(|c| format!("\\{c}")).collect();
+        let text = Node::sequence([Node::Regex(format!("[^\\s{first}]")), Node::Rest { without: markup }]);
+        return Node::choice([text.optional(), required(&unit, once)]);
+    }
+    let trigger = trigger(&unit.node, &markup);
+    free(unit, once, trigger, markup)
+}
+
+/// JSON that is a call without any marker: text without calls may have other JSON, text with calls none.
+fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoid) -> Node {
+    let others = calls.words.calls.iter().skip(1).filter_map(crate::render::markup::first_literal);
+    let markup = markup.and(others);
+    // A key may be written with escapes.
+    let rest = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
+    let trigger = trigger(&unit.node, &markup);
+    Node::Free { without: markup.and(["{", "["]), rest, then: Box::new(unit.node.behind(&trigger)), trigger, once }
+}
+
+fn free(unit: Unit, once: bool, trigger: String, markup: Avoid) -> Node {
+    let then = Box::new(unit.node.behind(&trigger));
+    let without = markup.but(&[trigger.as_str()]);
+    Node::Free { rest: without.clone(), without, trigger, then, once }
+}
+
+/// The literal that begins calls: up to the first cut, and not beyond one that text must not have anyway.
+fn trigger(node: &Node, markup: &Avoid) -> String {
+    let prefix = node.prefix();
+    let first = cuts(&prefix).into_iter().find_map(|cut| match cut {
+        Cut::Literal(literal) => Some(literal),
+        Cut::Space(_) => None,
+    });
+    let first = first.unwrap_or(&prefix);
+    markup.literals.iter().find(|l| first.starts_with(l.as_str())).map_or_else(|| first.to_owned(), Clone::clone)
+}
+
+/// What text must not have: thinking markers, openers and closers of calls, dropped markers; frames may stand, they go.
+pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
+    let content = words.in_content();
+    let frames: Vec<String> = words.frames.iter().flat_map(|f| around(f, Slot::Content)).collect();
+    let is_frame = |l: &&str| words.channels().is_none() && frames.iter().any(|f| f == l);
+    let plain = words.blocks.iter().chain(&words.calls).filter_map(crate::render::markup::first_literal);
+    let plain: Vec<&str> = plain.filter(|l| !is_markup(l) && l.len() > 1).collect();
+    let thoughts = words.thoughts.iter().flat_map(|t| around(t, Slot::Thought));
+    let thoughts: Vec<String> =
+        thoughts.filter(|_| words.thinking != Thinking::Unknown && !words.thinks_in_content()).collect();
+    Avoid { loose: words.loose(), ..Avoid::nothing() }
+        .and(content.texts().filter(|l| !is_frame(l)))
+        .and(thoughts)
+        .and(plain)
+}
+
+/// A thought before everything else.
+fn thought(words: &Words<'_>) -> Result<Node, GrammarError> {
+    let (Some(template), false) = (words.thoughts.first(), words.thinking == Thinking::Unknown) else {
+        return Ok(Node::nothing());
+    };
+    if words.thinks_in_content() {
+        return Ok(Node::nothing());
+    }
+    let at = before(template, |s| s == Slot::Thought);
+    let (_, open) = fill::lead(at);
+    let open = Node::sequence(fill::parts(&open, &mut |_| Ok(Node::nothing()))?);
+    let (text, behind) = thought_text(words, template);
+    let inner = Node::sequence(std::iter::once(text).chain(behind.into_iter().map(Node::optional)));
+    Ok(match words.thinking {
+        Thinking::Open => Node::sequence([open.optional(), inner]),
+        _ => Node::sequence([open, inner]).optional(),
+    })
+}
+
+/// The text of a thought with its closer, and what the template writes behind that.
+pub(super) fn thought_text(words: &Words<'_>, template: &Template) -> (Node, Vec<Node>) {
+    let (_, end, behind) = framed_closer(after(template, Slot::Thought));
+    let without = Avoid { loose: words.loose(), ..Avoid::nothing() }.and(words.in_thought().texts());
+    (Node::Until { without: without.but(&[end.as_str()]), end }, behind)
+}
+
+/// An answer of a form, in its frame or without.
+fn framed(words: &Words<'_>, schema: &Value) -> Node {
+    let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
+    let Some(frame) = words.frames.first() else { return json };
+    let nothing = |parts: &[Part]| {
+        let parts = fill::parts(parts, &mut |_| Ok(Node::nothing())).unwrap_or_default();
+        Node::sequence(parts).optional()
+    };
+    Node::sequence([nothing(before(frame, |s| s == Slot::Content)), json, nothing(after(frame, Slot::Content))])
+}
