@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use unspool::setup::{Half, Pair};
-use unspool::{Registry, Setup};
+use unspool::{Registry, Setup, ToolChoice};
 
-use crate::api::chat::ToolRules;
-use crate::backend::Backend;
+use crate::api::chat::{ChatRequest, Delivery, ToolRules};
 use crate::backend::mock::Mock;
 use crate::backend::openai::OpenAi;
 use crate::backend::replay::Replay;
-use crate::config::{BackendSpec, ServeConfig};
+use crate::backend::{Backend, RenderedPrompt};
+use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
 use crate::error::{ApiError, StartupError};
+use crate::metrics::Metrics;
 use crate::prompt::ChatMl;
+use crate::raw_log::RawLog;
 use crate::unique;
 
 /// A gateway that is ready to serve.
@@ -27,6 +29,10 @@ pub struct App {
     default_name: String,
     keys: Vec<String>,
     started: u64,
+    metrics: Arc<Metrics>,
+    answers: AnswerConfig,
+    http: HttpConfig,
+    raw_log: Option<Arc<RawLog>>,
 }
 
 impl App {
@@ -44,6 +50,7 @@ impl App {
         let setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
+            incomplete_calls: config.answers.incomplete_calls.0,
             ..Setup::default()
         };
         let (pair, backend) = open(config, &registry, setup)?;
@@ -52,7 +59,14 @@ impl App {
             BackendSpec::Replay(_) => "replay",
             BackendSpec::OpenAi(_) => config.backend_model.as_deref().unwrap_or("default"),
         };
+        let model = config.served_model_name.first().map_or(default_name, String::as_str);
+        let metrics = Metrics::new(model, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
+        let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
         Ok(Self {
+            metrics: Arc::new(metrics),
+            answers: config.answers.clone(),
+            http: config.http.clone(),
+            raw_log: raw_log.transpose()?.map(Arc::new),
             pair,
             backend,
             rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
@@ -98,6 +112,64 @@ impl App {
     #[must_use]
     pub fn started(&self) -> u64 {
         self.started
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// What answers hold.
+    #[must_use]
+    pub fn answers(&self) -> &AnswerConfig {
+        &self.answers
+    }
+
+    /// The settings around HTTP.
+    #[must_use]
+    pub fn http(&self) -> &HttpConfig {
+        &self.http
+    }
+
+    /// Where raw outputs are written down.
+    #[must_use]
+    pub fn raw_log(&self) -> Option<&Arc<RawLog>> {
+        self.raw_log.as_ref()
+    }
+
+    /// A request under this server's settings.
+    pub(crate) fn admit(&self, mut request: ChatRequest) -> ChatRequest {
+        if self.answers.exclude_tools_when_tool_choice_none && request.parse.tool_choice == ToolChoice::None {
+            request.tools.clear();
+        }
+        if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
+            request.delivery = Delivery::Stream { usage: true, continuous: true };
+        }
+        request
+    }
+
+    /// Sees to it that prompt and answer fit into `--max-model-len`, as far as the prompt's tokens are known.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
+        let (Some(longest), Some(tokens)) = (self.answers.max_model_len, prompt.tokens) else { return Ok(()) };
+        let asked = request.sampling.max_tokens;
+        let room = longest.saturating_sub(tokens);
+        if room == 0 || asked.is_some_and(|asked| asked > room) {
+            let message = format!(
+                "the model takes {longest} tokens, but the prompt has {tokens} and the answer may have {}",
+                asked.unwrap_or(1)
+            );
+            return Err(
+                ApiError::bad_field("messages", message).hint("shorten the conversation or ask for fewer tokens")
+            );
+        }
+        if asked.is_none() {
+            Arc::make_mut(request).sampling.max_tokens = Some(room);
+        }
+        Ok(())
     }
 
     pub(crate) fn keys(&self) -> Vec<String> {

@@ -27,7 +27,7 @@ fn cards(app: &App, names: &[String]) -> Value {
     let card = |id: &String| {
         json!({
             "id": id, "object": "model", "created": app.started(), "owned_by": "unspool", "root": root, "parent": null,
-            "max_model_len": null, "permission": [],
+            "max_model_len": app.answers().max_model_len, "permission": [],
         })
     };
     json!({"object": "list", "data": names.iter().map(card).collect::<Vec<_>>()})
@@ -41,6 +41,11 @@ pub(super) async fn health() -> StatusCode {
 /// `GET /version`.
 pub(super) async fn version() -> Response {
     json_response(&json!({"version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// `GET /metrics`: what is counted, in Prometheus' text format.
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().text()).into_response()
 }
 
 /// A JSON answer.

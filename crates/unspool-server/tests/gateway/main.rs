@@ -5,5 +5,6 @@ mod backend;
 mod chat;
 mod common;
 mod errors;
+mod messages;
 mod mock;
 mod openai_client;
