@@ -5,6 +5,8 @@ pub mod chat;
 mod completions;
 mod layers;
 pub(crate) mod messages;
+mod openapi;
+mod responses;
 mod service;
 mod sse;
 
@@ -42,11 +44,16 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/completions", post(completions::serve))
         .route("/v1/messages", post(messages::serve))
         .route("/v1/messages/count_tokens", post(messages::count_tokens))
+        .route("/v1/responses", post(responses::serve))
+        .route("/v1/responses/{id}", get(responses::kept).delete(responses::kept))
+        .route("/v1/responses/{id}/cancel", post(responses::kept))
         .route("/v1/models", get(service::models))
         .route("/health", get(service::health))
         .route("/ping", get(service::health).post(service::health))
         .route("/version", get(service::version))
         .route("/metrics", get(service::metrics))
+        .route("/openapi.json", get(openapi::document))
+        .route("/docs", get(openapi::page))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(http.max_body_size));

@@ -49,6 +49,14 @@ struct Frame {
 }
 
 /// Answers a chat request.
+#[utoipa::path(
+    post, path = "/v1/chat/completions", tag = "OpenAI", request_body = ChatBody,
+    responses(
+        (status = 200, description = "The answer: JSON, or events that end with `[DONE]` under `stream: true`"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
 pub(super) async fn serve(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -38,6 +38,14 @@ pub(crate) fn in_shape_of_messages(path: &str) -> bool {
 }
 
 /// Answers a Messages request.
+#[utoipa::path(
+    post, path = "/v1/messages", tag = "Anthropic", request_body = MessagesBody,
+    responses(
+        (status = 200, description = "The message: JSON, or named events under `stream: true`"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
 pub(super) async fn serve(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -47,6 +55,14 @@ pub(super) async fn serve(
 }
 
 /// Counts the tokens of a Messages request's prompt.
+#[utoipa::path(
+    post, path = "/v1/messages/count_tokens", tag = "Anthropic", request_body = MessagesBody,
+    responses(
+        (status = 200, description = "The number of tokens of the prompt"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
 pub(super) async fn count_tokens(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -1,10 +1,11 @@
 //! The body of a Messages request, as it comes in.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// The fields of `POST /v1/messages` that the gateway itself looks at.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct MessagesBody {
     /// Name of the model.
@@ -28,11 +29,12 @@ pub(crate) struct MessagesBody {
     /// Effort and form of the answer.
     pub(crate) output_config: Option<OutputConfig>,
     /// An addition of vLLM: switches of the chat template.
+    #[schema(value_type = Option<Object>)]
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
 }
 
 /// One message of the conversation.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct InputMessage {
     /// `user`, `assistant` or `system`.
     pub(crate) role: String,
@@ -41,7 +43,7 @@ pub(crate) struct InputMessage {
 }
 
 /// `tool_choice`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Choice {
     /// `auto`, `any`, `tool` or `none`.
     #[serde(rename = "type")]
@@ -55,7 +57,7 @@ pub(crate) struct Choice {
 }
 
 /// `thinking`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Thinking {
     /// `enabled`, `disabled` or `adaptive`.
     #[serde(rename = "type")]
@@ -66,7 +68,7 @@ pub(crate) struct Thinking {
 }
 
 /// `output_config`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct OutputConfig {
     /// How much the model thinks.
@@ -76,7 +78,7 @@ pub(crate) struct OutputConfig {
 }
 
 /// `output_config.format`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct OutputFormat {
     /// `json_schema`.
     #[serde(rename = "type")]
