@@ -128,13 +128,22 @@ pub(crate) fn dynamo(format: &Format, sample: &str) -> Maker {
     let family = format.dynamo?;
     let opened = opened_by_prompt(sample);
     let tools = vec![dynamo::Tool { name: "save".into(), description: None, parameters: parameters(), strict: None }];
-    Some(Box::new(move || {
-        let mut parser = dynamo::create_unified_parser_for_family(family, &tools).expect("a family of dynamo");
+    let start = move || {
+        let mut parser = dynamo::create_unified_parser_for_family(family, &tools).map_err(|e| e.to_string())?;
         let mut init = UnifiedParserInit::native(&[]);
         if opened {
             init.starting_state = UnifiedParserStartingState::Reasoning;
         }
-        parser.initialize_request(init).expect("a start");
+        parser.initialize_request(init).map_err(|e| e.to_string())?;
+        Ok::<_, String>(parser)
+    };
+    // Its harmony parser downloads a vocabulary first; where that cannot be had, its cells stay empty.
+    if let Err(fault) = start() {
+        eprintln!("dynamo's `{family}` does not start: {fault}");
+        return None;
+    }
+    Some(Box::new(move || {
+        let parser = start().expect("a parser that has started before");
         Box::new(Dynamo { parser, output: UnifiedParserOutput::default() })
     }))
 }

@@ -1,13 +1,16 @@
 //! `unspool formats`: the table of all names, or one format in full.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use clap::Args;
 use serde::Serialize;
-use unspool::format::file::{FormatFile, StartState};
+use unspool::format::file::{Example, FormatFile, StartState};
 use unspool::setup::Half;
 use unspool::{Registry, Setup};
+
+mod markdown;
 
 use crate::failure::Failure;
 use crate::names;
@@ -34,6 +37,10 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 
+    /// Print the page docs/formats.md
+    #[arg(long, conflicts_with_all = ["name", "json"])]
+    markdown: bool,
+
     #[command(flatten)]
     plugins: Plugins,
 }
@@ -44,6 +51,10 @@ struct Row {
     name: String,
     /// The file that has the name.
     file: String,
+    /// One line about it.
+    note: String,
+    /// Checkpoints that write this, as globs.
+    models: Vec<String>,
     reasoning: Option<Thinking>,
     tools: Option<Calls>,
 }
@@ -51,6 +62,8 @@ struct Row {
 /// How a name's reasoning half reads thoughts.
 #[derive(Debug, Serialize)]
 struct Thinking {
+    /// The file of this half.
+    file: String,
     /// A thought as the model writes it.
     thought: Option<String>,
     /// Where a reply begins if the prompt says nothing.
@@ -60,15 +73,21 @@ struct Thinking {
     default: bool,
     /// What becomes of a thought that the output's end cuts off.
     cut_off: String,
+    /// Tool-call parsers that are known to go with it.
+    goes_with: Vec<String>,
 }
 
 /// How a name's tools half reads calls.
 #[derive(Debug, Serialize)]
 struct Calls {
+    /// The file of this half.
+    file: String,
     /// A call as the model writes it.
     call: Option<String>,
     /// The wrapper of several calls.
     block: Option<String>,
+    /// Reasoning parsers that are known to go with it.
+    goes_with: Vec<String>,
 }
 
 /// Prints the table or one format.
@@ -77,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let rows = rows(&registry)?;
     let text = match &options.name {
         None if options.json => json(&rows)?,
+        None if options.markdown => markdown::page(&rows),
         None => table(&rows),
         Some(name) => {
             let known: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -102,16 +122,30 @@ fn rows(registry: &Registry) -> Result<Vec<Row>, Failure> {
 
 fn row(registry: &Registry, name: &str, reasoning: bool, tools: bool) -> Result<Row, Failure> {
     let half = if reasoning { Half::Reasoning } else { Half::Tools };
-    let (file, _) = registry.file(half, name)?;
+    let file_of = |half| registry.file(half, name).map(|(file, _)| file);
+    let thinker = reasoning.then(|| registry.words(Half::Reasoning, name)).transpose()?;
+    let caller = tools.then(|| registry.words(Half::Tools, name)).transpose()?;
+    let words = || thinker.iter().chain(&caller);
+    let mut models: Vec<String> = words().flat_map(|words| words.models.to_vec()).collect();
+    let mut seen = HashSet::new();
+    models.retain(|model| seen.insert(model.clone()));
     Ok(Row {
         name: name.to_owned(),
-        file,
-        reasoning: if reasoning { Some(thinking(&registry.words(Half::Reasoning, name)?)) } else { None },
-        tools: if tools { Some(calls(&registry.words(Half::Tools, name)?)) } else { None },
+        file: file_of(half)?,
+        note: words().next().map(|words| words.note.clone()).unwrap_or_default(),
+        models,
+        reasoning: thinker
+            .map(|words| {
+                Ok::<_, Failure>(thinking(&words, file_of(Half::Reasoning)?, registry.partners(Half::Reasoning, name)))
+            })
+            .transpose()?,
+        tools: caller
+            .map(|words| Ok::<_, Failure>(calls(&words, file_of(Half::Tools)?, registry.partners(Half::Tools, name))))
+            .transpose()?,
     })
 }
 
-fn thinking(words: &FormatFile) -> Thinking {
+fn thinking(words: &FormatFile, file: String, goes_with: Vec<String>) -> Thinking {
     let mut switches = words.switches.keys.to_vec();
     let off = words.switches.effort_off.iter().map(|value| format!("reasoning_effort={value}"));
     switches.extend(off.chain(words.switches.effort.iter().map(|value| format!("reasoning_effort={value}"))));
@@ -120,18 +154,22 @@ fn thinking(words: &FormatFile) -> Thinking {
         None => "reasoning".to_owned(),
     };
     Thinking {
+        file,
         thought: words.reasoning.thought.first().cloned().or_else(|| words.checkpoint.clone()),
         start: words.start.state,
         switches,
         default: words.switches.default,
         cut_off,
+        goes_with,
     }
 }
 
-fn calls(words: &FormatFile) -> Calls {
+fn calls(words: &FormatFile, file: String, goes_with: Vec<String>) -> Calls {
     Calls {
+        file,
         call: words.tools.call.first().cloned().or_else(|| words.checkpoint.clone()),
         block: words.tools.block.first().cloned(),
+        goes_with,
     }
 }
 
@@ -143,18 +181,29 @@ fn full(registry: &Registry, row: &Row) -> Result<String, Failure> {
         let _ = writeln!(out, "{key:11}{value}");
     };
     line("name", &row.name);
+    if !row.note.is_empty() {
+        line("note", &row.note);
+    }
+    if !row.models.is_empty() {
+        line("models", &row.models.join(", "));
+    }
     if let Some(thinking) = &row.reasoning {
         line("thought", &shown(thinking.thought.as_deref()));
         line("begins in", &format!("{:?}", thinking.start).to_lowercase());
         let switches = if thinking.switches.is_empty() { "none".to_owned() } else { thinking.switches.join(", ") };
         line("switches", &format!("{switches} (without: {})", if thinking.default { "on" } else { "off" }));
         line("cut off", &thinking.cut_off);
+        line("goes with", &format!("--tool-call-parser {}", listed(&thinking.goes_with)));
     }
     if let Some(calls) = &row.tools {
         line("call", &shown(calls.call.as_deref()));
         if let Some(block) = &calls.block {
             line("block", &shown(Some(block)));
         }
+        line("goes with", &format!("--reasoning-parser {}", listed(&calls.goes_with)));
+    }
+    for example in examples(registry, row)? {
+        write_example(&mut out, &example);
     }
     let (path, text) = registry.file(half, &row.name)?;
     let _ = write!(out, "\n# {path}\n{text}");
@@ -165,6 +214,47 @@ fn full(registry: &Registry, row: &Row) -> Result<String, Failure> {
         }
     }
     Ok(out)
+}
+
+/// Names in one line.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "(any)".to_owned() } else { names.join(", ") }
+}
+
+/// The examples of a name; those of its file if none is its own.
+fn examples(registry: &Registry, row: &Row) -> Result<Vec<Example>, Failure> {
+    let halves = [(Half::Reasoning, row.reasoning.is_some()), (Half::Tools, row.tools.is_some())];
+    let (mut own, mut all): (Vec<Example>, Vec<Example>) = (Vec::new(), Vec::new());
+    for (half, _) in halves.into_iter().filter(|(_, there)| *there) {
+        let words = registry.words(half, &row.name)?;
+        for example in &words.example {
+            let names = example.parsers(&words);
+            let is_own = [names.reasoning, names.tools].into_iter().flatten().any(|name| name == row.name);
+            let list = if is_own { &mut own } else { &mut all };
+            if !list.contains(example) {
+                list.push(example.clone());
+            }
+        }
+    }
+    Ok(if own.is_empty() { all } else { own })
+}
+
+/// A raw output and its parts.
+fn write_example(out: &mut String, example: &Example) {
+    let _ = writeln!(out, "\nexample");
+    let mut part = |key: &str, text: &str| {
+        for (i, line) in text.lines().enumerate() {
+            let written = format!("  {:11}{line}", if i == 0 { key } else { "" });
+            let _ = writeln!(out, "{}", written.trim_end());
+        }
+    };
+    part("prompt", example.prompt.as_deref().unwrap_or_default());
+    part("output", &example.text);
+    part("reasoning", example.reasoning.as_deref().unwrap_or_default());
+    part("content", example.content.as_deref().unwrap_or_default());
+    for call in &example.calls {
+        part("call", &format!("{}({})", call.name, call.arguments));
+    }
 }
 
 /// The compiled states of the pair that a name makes by itself.

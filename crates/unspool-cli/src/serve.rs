@@ -12,7 +12,10 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   No model at all: plausible answers in a model's own syntax, through the real parser
     unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice
-  In front of a server that gives raw completions
+  In front of two vLLM servers, with the model's own tokenizer and chat template
+    unspool serve --backend vllm:http://10.0.0.1:8001,http://10.0.0.2:8001 --model-dir models/qwen3 \\
+      --reasoning-parser qwen3 --tool-call-parser hermes --enable-auto-tool-choice
+  In front of any server that gives raw completions
     unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
   Recorded outputs, played in order
     unspool serve --backend replay:outputs.jsonl --tool-call-parser hermes --enable-auto-tool-choice
@@ -20,6 +23,10 @@ Examples:
 Then any OpenAI client works, with the base URL http://127.0.0.1:8000/v1:
   curl -N http://127.0.0.1:8000/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"model\": \"any\", \"stream\": true, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
+
+With --model-dir, what the model is given can be looked at:
+  curl http://127.0.0.1:8000/v1/chat/completions/render -H 'content-type: application/json' \\
+    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
 Ctrl-C lets running answers finish; a second one does not.";
 

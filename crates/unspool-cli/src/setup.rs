@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use unspool::Registry;
-use unspool::setup::Half;
+use unspool::setup::{Half, Pair};
+use unspool::{Limit, Limits, Registry};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::files;
 
 /// A user's own format files.
@@ -19,6 +19,31 @@ pub(crate) struct Plugins {
     /// A format file of your own that brings a tool-call parser; may be given several times
     #[arg(long, value_name = "FILE", help_heading = "Formats")]
     tool_parser_plugin: Vec<PathBuf>,
+}
+
+/// Bounds of the parser other than its own.
+#[derive(Debug, Args)]
+pub(crate) struct LimitOptions {
+    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or notes; may be given several times
+    #[arg(long = "limit", value_name = "NAME=VALUE", help_heading = "Limits")]
+    limits: Vec<Limit>,
+}
+
+impl LimitOptions {
+    /// The defaults with what was given.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        self.limits.iter().for_each(|limit| limits.set(limit));
+        limits
+    }
+}
+
+/// Tells what is likely wrong with a pair that works all the same.
+pub(crate) fn tell_warnings(pair: &Pair) {
+    for warning in pair.warnings() {
+        warn(&warning.message, warning.hint.as_deref());
+    }
 }
 
 /// The names of the two halves.

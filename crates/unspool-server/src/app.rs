@@ -4,18 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use serde_json::Value;
 use unspool::setup::{Half, Pair};
-use unspool::{Registry, Setup, ToolChoice};
+use unspool::{Limits, Registry, Setup};
 
 use crate::api::chat::{ChatRequest, Delivery, ToolRules};
 use crate::backend::mock::Mock;
-use crate::backend::openai::OpenAi;
+use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
 use crate::backend::{Backend, RenderedPrompt};
 use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
 use crate::error::{ApiError, StartupError};
 use crate::metrics::Metrics;
-use crate::prompt::ChatMl;
+use crate::model::{Model, ModelPrompts};
+use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::raw_log::RawLog;
 use crate::unique;
 
@@ -23,6 +25,7 @@ use crate::unique;
 pub struct App {
     pair: Pair,
     backend: Arc<dyn Backend>,
+    model: Arc<Model>,
     rules: ToolRules,
     has_reasoning_parser: bool,
     names: Vec<String>,
@@ -47,20 +50,29 @@ impl App {
         if config.reasoning_parser_plugin != config.tool_parser_plugin {
             plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
         }
-        let setup = Setup {
+        let model = Arc::new(Model::open(config)?);
+        let mut setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
             incomplete_calls: config.answers.incomplete_calls.0,
+            limits: limits(config),
             ..Setup::default()
         };
-        let (pair, backend) = open(config, &registry, setup)?;
+        model.describe(&mut setup);
+        let (pair, backend) = open(config, &registry, setup, &model)?;
+        for warning in pair.warnings() {
+            match &warning.hint {
+                Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
+                None => tracing::warn!("{}", warning.message),
+            }
+        }
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
-            BackendSpec::OpenAi(_) => config.backend_model.as_deref().unwrap_or("default"),
+            BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
-        let model = config.served_model_name.first().map_or(default_name, String::as_str);
-        let metrics = Metrics::new(model, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
+        let name = config.served_model_name.first().map_or(default_name, String::as_str);
+        let metrics = Metrics::new(name, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
         let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
         Ok(Self {
             metrics: Arc::new(metrics),
@@ -69,6 +81,7 @@ impl App {
             raw_log: raw_log.transpose()?.map(Arc::new),
             pair,
             backend,
+            model,
             rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
             has_reasoning_parser: config.reasoning_parser.is_some(),
             names: config.served_model_name.clone(),
@@ -138,15 +151,10 @@ impl App {
         self.raw_log.as_ref()
     }
 
-    /// A request under this server's settings.
-    pub(crate) fn admit(&self, mut request: ChatRequest) -> ChatRequest {
-        if self.answers.exclude_tools_when_tool_choice_none && request.parse.tool_choice == ToolChoice::None {
-            request.tools.clear();
-        }
-        if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
-            request.delivery = Delivery::Stream { usage: true, continuous: true };
-        }
-        request
+    /// Most tokens of prompt and answer together: as set, or else as the model's own files say.
+    #[must_use]
+    pub fn longest_context(&self) -> Option<u64> {
+        self.answers.max_model_len.or_else(|| self.model.longest_context())
     }
 
     /// Sees to it that prompt and answer fit into `--max-model-len`, as far as the prompt's tokens are known.
@@ -172,12 +180,44 @@ impl App {
         Ok(())
     }
 
-    pub(crate) fn keys(&self) -> Vec<String> {
-        self.keys.clone()
+    /// The model's own files.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// What the model is given for a request.
+    ///
+    /// # Errors
+    /// A conversation that the backend cannot be given.
+    pub async fn prompt(&self, request: &Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        self.backend.prompt(request).await
+    }
+
+    /// Reads and checks a chat request, under this server's settings.
+    ///
+    /// # Errors
+    /// What vLLM refuses, with the field in question.
+    pub fn chat_request(&self, body: &Value) -> Result<ChatRequest, ApiError> {
+        self.chat_request_under(body, self.rules)
+    }
+
+    /// As [`App::chat_request`], with other rules for tools.
+    pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
+        let mut request = ChatRequest::read(body, rules)?;
+        self.model.prepare(&mut request)?;
+        if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
+            request.delivery = Delivery::Stream { usage: true, continuous: true };
+        }
+        Ok(request)
     }
 
     pub(crate) fn tool_rules(&self) -> ToolRules {
         self.rules
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.clone()
     }
 
     /// The name that stands in an answer to a request for `asked`.
@@ -198,6 +238,12 @@ impl App {
     }
 }
 
+fn limits(config: &ServeConfig) -> Limits {
+    let mut limits = Limits::default();
+    config.limits.iter().for_each(|limit| limits.set(limit));
+    limits
+}
+
 fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {
     let Some(path) = file else { return Ok(()) };
     let (flag, to_name) = match half {
@@ -216,7 +262,15 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
     Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}")))
 }
 
-fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
+fn open(
+    config: &ServeConfig,
+    registry: &Registry,
+    mut setup: Setup,
+    model: &Arc<Model>,
+) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
+    let prompts = |otherwise: Arc<dyn PromptRenderer>| -> Arc<dyn PromptRenderer> {
+        Arc::new(ModelPrompts::new(Arc::clone(model), otherwise))
+    };
     match &config.backend {
         BackendSpec::Mock => {
             let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
@@ -224,13 +278,16 @@ fn open(config: &ServeConfig, registry: &Registry, mut setup: Setup) -> Result<(
         }
         BackendSpec::Replay(path) => {
             let replay = Replay::open(path)?;
-            setup.vocabulary = replay.vocabulary();
-            Ok((registry.pair(&setup)?, Arc::new(replay)))
+            if !model.has_tokenizer() {
+                setup.vocabulary = replay.vocabulary();
+            }
+            Ok((registry.pair(&setup)?, Arc::new(replay.with_prompts(prompts(Arc::new(NoPrompt))))))
         }
-        BackendSpec::OpenAi(url) => {
+        BackendSpec::Remote { kind, urls } => {
             let pair = registry.pair(&setup)?;
-            let renderer = Arc::new(ChatMl::new(pair.clone()));
-            Ok((pair, Arc::new(OpenAi::new(url, config, renderer)?)))
+            let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
+            let remote = Remote::new((*kind, urls), config, (model, &pair), renderer)?;
+            Ok((pair, Arc::new(remote)))
         }
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use unspool::Limit;
+
 pub use self::answers::{AnswerConfig, Incomplete, ReasoningField};
 pub use self::http::{HttpConfig, JsonList};
 use crate::error::StartupError;
@@ -15,7 +17,8 @@ use crate::error::StartupError;
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct ServeConfig {
-    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), `openai:URL` (a raw /v1/completions server)
+    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), or servers of one kind: `vllm:URL`,
+    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any raw /v1/completions server); several URLs with commas between
     #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
     pub backend: BackendSpec,
 
@@ -38,6 +41,35 @@ pub struct ServeConfig {
     /// A format file of your own, for --tool-call-parser
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
+
+    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or notes; may be given several times
+    #[cfg_attr(feature = "clap", arg(long = "limit", value_name = "NAME=VALUE"))]
+    pub limits: Vec<Limit>,
+
+    /// Folder of the model: tokenizer, chat template and configuration, as a checkpoint comes. Prompts are then rendered here
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
+    pub model_dir: Option<PathBuf>,
+
+    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
+    pub chat_template: Option<String>,
+
+    /// How the template reads messages: as text, as a list of parts, or as is told from the template
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT", default_value_t = ContentFormatOption::Auto))]
+    pub chat_template_content_format: ContentFormatOption,
+
+    /// Let requests bring a chat template of their own
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub trust_request_chat_template: bool,
+
+    /// Template arguments for requests that do not set them, as a JSON object, for example '{"enable_thinking": false}'
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON"))]
+    pub default_chat_template_kwargs: Option<String>,
+
+    /// Leave the tools out of the prompt if `tool_choice` is "none"
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub exclude_tools_when_tool_choice_none: bool,
 
     /// Address to listen on
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
@@ -74,6 +106,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 600))]
     pub backend_timeout: u64,
 
+    /// Of several backends, how often each is asked whether it is well, in seconds; 0: never
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 10))]
+    pub backend_health_interval: u64,
+
     /// Most tokens to ask the backend for if the request does not say
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
     pub default_max_tokens: u64,
@@ -96,6 +132,13 @@ impl Default for ServeConfig {
             enable_auto_tool_choice: false,
             reasoning_parser_plugin: None,
             tool_parser_plugin: None,
+            limits: Vec::new(),
+            model_dir: None,
+            chat_template: None,
+            chat_template_content_format: ContentFormatOption::Auto,
+            trust_request_chat_template: false,
+            default_chat_template_kwargs: None,
+            exclude_tools_when_tool_choice_none: false,
             host: "0.0.0.0".to_owned(),
             port: 8000,
             api_key: Vec::new(),
@@ -104,6 +147,7 @@ impl Default for ServeConfig {
             backend_model: None,
             backend_api_key: None,
             backend_timeout: 600,
+            backend_health_interval: 10,
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
             http: HttpConfig::default(),
@@ -147,6 +191,38 @@ impl ServeConfig {
     }
 }
 
+/// In which form the template is given the content of messages; vLLM's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ContentFormatOption {
+    /// As the template reads it.
+    #[default]
+    Auto,
+    /// As text.
+    String,
+    /// As a list of parts.
+    Openai,
+}
+
+impl fmt::Display for ContentFormatOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::String => "string",
+            Self::Openai => "openai",
+        })
+    }
+}
+
+impl FromStr for ContentFormatOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Auto, Self::String, Self::Openai];
+        let found = all.into_iter().find(|option| option.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no form of content; it can be auto, string or openai"))
+    }
+}
+
 /// A key: it never shows in a log.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
@@ -187,8 +263,45 @@ pub enum BackendSpec {
     Mock,
     /// Recorded raw outputs, JSON Lines.
     Replay(PathBuf),
-    /// A raw `/v1/completions` server, by its base URL.
-    OpenAi(String),
+    /// Servers that write raw output, all of one kind.
+    Remote {
+        /// Which kind.
+        kind: RemoteKind,
+        /// Their base URLs; one at least.
+        urls: Vec<String>,
+    },
+}
+
+/// A kind of server that writes raw output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Any `/v1/completions` server: text in, text out.
+    OpenAi,
+    /// vLLM's `/v1/completions`, with token ids.
+    Vllm,
+    /// SGLang's `/generate`.
+    Sglang,
+    /// llama.cpp's `/completion`.
+    LlamaCpp,
+    /// Text Generation Inference's `/generate_stream`.
+    Tgi,
+}
+
+impl RemoteKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi];
+}
+
+impl fmt::Display for RemoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenAi => "openai",
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::LlamaCpp => "llamacpp",
+            Self::Tgi => "tgi",
+        })
+    }
 }
 
 impl fmt::Display for BackendSpec {
@@ -196,9 +309,14 @@ impl fmt::Display for BackendSpec {
         match self {
             Self::Mock => f.write_str("mock"),
             Self::Replay(path) => write!(f, "replay:{}", path.display()),
-            Self::OpenAi(url) => write!(f, "openai:{url}"),
+            Self::Remote { kind, urls } => write!(f, "{kind}:{}", urls.join(",")),
         }
     }
+}
+
+fn unknown_backend(text: &str) -> String {
+    let kinds = RemoteKind::ALL.map(|kind| format!("{kind}:URL")).join(", ");
+    format!("no backend is called `{text}`; it can be mock, replay:FILE, {kinds}")
 }
 
 impl FromStr for BackendSpec {
@@ -208,11 +326,16 @@ impl FromStr for BackendSpec {
         match text.split_once(':') {
             None if text == "mock" => Ok(Self::Mock),
             Some(("replay", path)) if !path.is_empty() => Ok(Self::Replay(PathBuf::from(path))),
-            Some(("openai", url)) if url.starts_with("http://") || url.starts_with("https://") => {
-                Ok(Self::OpenAi(url.to_owned()))
+            Some((name, rest)) if name != "mock" && name != "replay" => {
+                let kind = RemoteKind::ALL.into_iter().find(|kind| kind.to_string() == name);
+                let kind = kind.ok_or_else(|| unknown_backend(text))?;
+                let urls: Vec<String> = rest.split(',').map(|url| url.trim().to_owned()).collect();
+                match urls.iter().find(|url| !(url.starts_with("http://") || url.starts_with("https://"))) {
+                    None => Ok(Self::Remote { kind, urls }),
+                    Some(url) => Err(format!("`{url}` is no http:// or https:// address")),
+                }
             }
-            Some(("openai", url)) => Err(format!("`{url}` is no http:// or https:// address")),
-            _ => Err(format!("no backend is called `{text}`; it can be mock, replay:FILE or openai:URL")),
+            _ => Err(unknown_backend(text)),
         }
     }
 }
@@ -223,10 +346,17 @@ mod tests {
 
     #[test]
     fn backends_are_read_and_written_alike() {
-        for text in ["mock", "replay:a/b.jsonl", "openai:http://127.0.0.1:8001/v1", "openai:https://host"] {
+        for text in [
+            "mock",
+            "replay:a/b.jsonl",
+            "openai:http://127.0.0.1:8001/v1",
+            "openai:https://host",
+            "vllm:http://a,http://b",
+            "tgi:http://c",
+        ] {
             assert_eq!(text.parse::<BackendSpec>().map(|spec| spec.to_string()).as_deref(), Ok(text));
         }
-        for text in ["", "mock:", "replay:", "openai:host:80", "vllm"] {
+        for text in ["", "mock:", "replay:", "openai:host:80", "vllm", "sglang:http://a,b", "own:http://a"] {
             assert!(text.parse::<BackendSpec>().is_err(), "{text}");
         }
     }

@@ -1,7 +1,9 @@
 //! From a conversation to the text that a raw model is given.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
+use axum::http::StatusCode;
 use serde_json::Value;
 use unspool::setup::Pair;
 use unspool::{Message, ToolCall};
@@ -11,12 +13,48 @@ use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
 
 /// Makes prompts.
-pub trait PromptRenderer: Send + Sync {
+pub trait PromptRenderer: fmt::Debug + Send + Sync {
     /// The prompt for a request.
     ///
     /// # Errors
     /// A conversation that cannot be said in text.
     fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
+
+    /// Whether the prompt is the one that the model was trained on, not only something like it.
+    fn is_exact(&self, request: &ChatRequest) -> bool {
+        let _ = request;
+        false
+    }
+}
+
+/// Renders on a thread of its own: templates and tokenizers take their time, and no other request should wait for them.
+///
+/// # Errors
+/// As [`PromptRenderer::render`].
+pub async fn render(
+    renderer: &Arc<dyn PromptRenderer>,
+    request: &Arc<ChatRequest>,
+) -> Result<RenderedPrompt, ApiError> {
+    let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
+    apart(move || renderer.render(&request)).await
+}
+
+/// Runs what takes long on a thread of its own.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
+    tokio::task::spawn_blocking(work).await.map_err(failed)?
+}
+
+/// No prompt at all, for backends that nobody has to ask.
+#[derive(Debug, Clone, Copy)]
+pub struct NoPrompt;
+
+impl PromptRenderer for NoPrompt {
+    fn render(&self, _request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        Ok(RenderedPrompt::default())
+    }
 }
 
 /// A simple prompt in the manner of ChatML, for backends whose chat template is not known:
@@ -135,7 +173,7 @@ impl PromptRenderer for ChatMl {
             turn = Some(text.len());
             let _ = writeln!(text, "{START}assistant");
         }
-        Ok(RenderedPrompt { text, turn, tokens: None })
+        Ok(RenderedPrompt { text, turn, ..RenderedPrompt::default() })
     }
 }
 

@@ -2,9 +2,29 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`folder`] | a model's folder, read in one step |
+//! | [`tokenizer`] | text to token ids, and ids to bytes |
+//! | [`template`] | chat templates: Jinja as Python has it |
+//! | [`conversation`] | the messages of the chat API in the shape that templates read |
+//! | [`harmony`] | the prompts of gpt-oss, which has no template |
+//! | [`prompter`] | from a request to its prompt |
 //! | [`utf8`] | joins the bytes of tokens to text, without ever giving out half a character |
 //! | [`pieces`] | cuts text into pieces such as a tokenizer makes, for backends that have no tokenizer |
 //! | [`dice`] | reproducible random choices |
+//!
+//! A prompt is made from a conversation and a template:
+//!
+//! ```
+//! use serde_json::{Map, json};
+//! use unspool_text::ChatTemplate;
+//!
+//! let template = ChatTemplate::new("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")?;
+//! let context = Map::from_iter([("messages".to_owned(), json!([{"role": "user", "content": "Ahoy"}]))]);
+//! assert_eq!(template.render(&context)?, "[user] Ahoy\n");
+//! # Ok::<(), unspool_text::TextError>(())
+//! ```
+//!
+//! The bytes of tokens become text again, never half a character:
 //!
 //! ```
 //! use unspool_text::utf8::Utf8Decoder;
@@ -17,10 +37,22 @@
 //! assert_eq!(text, "café");
 //! ```
 
+pub mod conversation;
 pub mod dice;
+mod error;
+pub mod folder;
+pub mod harmony;
 pub mod pieces;
+pub mod prompter;
+pub mod template;
+pub mod tokenizer;
 pub mod utf8;
 
 pub use dice::Dice;
+pub use error::TextError;
+pub use folder::ModelFolder;
 pub use pieces::Cutter;
+pub use prompter::{PromptRequest, Prompter};
+pub use template::ChatTemplate;
+pub use tokenizer::Tokenizer;
 pub use utf8::Utf8Decoder;

@@ -89,12 +89,19 @@ impl MachineOut for Answers<'_> {
             }
             return;
         }
-        if self.wishes.tools.get(call.name).is_none() {
+        let function = self.wishes.tools.position(call.name);
+        if function.is_none() {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
+        } else if let Some(fault) = self.wishes.bad_schema(function) {
+            self.say(DiagnosticKind::BadSchema, at, call.name, &fault);
         }
         let index = self.state.calls;
-        self.state.calls += 1;
         self.state.calls_seen += 1;
+        if self.wishes.only_first && index > 0 {
+            self.say(DiagnosticKind::CallFiltered, at, call.name, "the request allows one call only");
+            return;
+        }
+        self.state.calls += 1;
         let made = ids::random(self.wishes.seed, self.wishes.calls_before + index);
         self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
         if !call.arguments.is_empty() {

@@ -23,7 +23,7 @@ pub enum DiagnosticKind {
     CallFiltered,
     /// A call that `incomplete_calls: drop` keeps from the client.
     CallDropped,
-    /// Text removed by a filter of the format (citations).
+    /// Text removed by a filter of the format (marks of citations).
     TextFiltered,
     /// A limit was reached; what follows is treated as plain text or data.
     LimitReached,
@@ -31,7 +31,7 @@ pub enum DiagnosticKind {
     InvalidUtf8,
     /// A token id that the vocabulary does not have.
     UnknownToken,
-    /// A JSON schema of a tool that cannot be used for typing (the value stays text).
+    /// The called function's JSON schema cannot be used as a whole; what it does not say is as if it said nothing.
     BadSchema,
     /// The output ended inside a thought.
     ThoughtCutOff,

@@ -43,6 +43,12 @@ pub enum Event<'a> {
 pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: Event<'_>);
+
+    /// Where in the output (in bytes) the text event that comes next begins. Only a format's own filters ask.
+    #[doc(hidden)]
+    fn text_at(&mut self, offset: u64) {
+        let _ = offset;
+    }
 }
 
 impl<F: FnMut(Event<'_>)> Sink for F {

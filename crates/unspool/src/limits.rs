@@ -1,6 +1,11 @@
 //! Every bound of the parser, in one place.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+
+use crate::registry::near;
 
 /// How much the parser holds, nests and announces. All defaults are generous for models and tight against abuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,11 +25,11 @@ pub struct Limits {
     pub thought: usize,
     /// Deepest nesting of arguments, in levels. Deeper text is broken.
     pub depth: usize,
-    /// Most bytes of arguments in one call. Further text goes to a diagnostic.
+    /// Most bytes of arguments in one call. Their rest is left out, and the call is incomplete.
     pub arguments: usize,
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
-    /// Most diagnostics in one reply; further ones are counted only.
+    /// Most diagnostics in one reply, and as many again of the format's text filters; further ones are not told.
     pub notes: usize,
 }
 
@@ -42,5 +47,158 @@ impl Default for Limits {
             calls: 100_000,
             notes: 256,
         }
+    }
+}
+
+/// Greatest value of a limit: 1 TiB.
+const GREATEST: usize = 1 << 40;
+/// Units of byte limits, with their powers of two.
+const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
+
+impl Limits {
+    /// The names of all limits.
+    pub const NAMES: [&str; 10] =
+        ["name", "head", "blank", "argument", "early", "thought", "depth", "arguments", "calls", "notes"];
+
+    /// Sets one limit.
+    pub fn set(&mut self, limit: &Limit) {
+        if let Some(field) = self.field(&limit.name) {
+            *field = limit.value;
+        }
+    }
+
+    fn field(&mut self, name: &str) -> Option<&mut usize> {
+        Some(match name {
+            "name" => &mut self.name,
+            "head" => &mut self.head,
+            "blank" => &mut self.blank,
+            "argument" => &mut self.argument,
+            "early" => &mut self.early,
+            "thought" => &mut self.thought,
+            "depth" => &mut self.depth,
+            "arguments" => &mut self.arguments,
+            "calls" => &mut self.calls,
+            "notes" => &mut self.notes,
+            _ => return None,
+        })
+    }
+}
+
+/// One limit with its value, as `--limit NAME=VALUE` writes it: `head=8KiB`, `calls=64`. Read with [`FromStr`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    name: String,
+    value: usize,
+}
+
+impl Limit {
+    /// A limit from its name and its value: a number, and behind it, where bytes are counted, `B`, `KiB`, `MiB` or `GiB`.
+    ///
+    /// # Errors
+    /// No limit has this name, or the value is none.
+    pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
+        if !Limits::NAMES.contains(&name) {
+            let known: Vec<String> = Limits::NAMES.iter().map(ToString::to_string).collect();
+            let like = near(name, &known);
+            let hint = match like[..] {
+                [] => format!("the limits are {}", Limits::NAMES.join(", ")),
+                _ => format!("did you mean {}? The limits are {}", like.join(" or "), Limits::NAMES.join(", ")),
+            };
+            return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
+        }
+        let in_bytes = !["depth", "calls", "notes"].contains(&name);
+        let value = value.trim();
+        let (digits, power) = UNITS
+            .iter()
+            .find_map(|(unit, power)| Some((value.strip_suffix(unit).filter(|_| in_bytes)?.trim_end(), *power)))
+            .unwrap_or((value, 0));
+        let number: Option<usize> = digits.parse().ok().and_then(|n: usize| n.checked_mul(1 << power));
+        match number {
+            Some(number) if number <= GREATEST => Ok(Self { name: name.to_owned(), value: number }),
+            _ => Err(LimitError {
+                message: format!("`{value}` is no value for the limit `{name}`"),
+                hint: match in_bytes {
+                    true => "write a number of bytes up to 1024GiB, such as 4096, 64KiB or 16MiB".to_owned(),
+                    false => "write a number without a unit, such as 64".to_owned(),
+                },
+            }),
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        match text.split_once('=') {
+            Some((name, value)) => Self::new(name.trim(), value),
+            None => Err(LimitError {
+                message: format!("`{text}` sets no limit"),
+                hint: "write NAME=VALUE, such as head=8KiB".to_owned(),
+            }),
+        }
+    }
+}
+
+/// Why a limit cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  hint: {}", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for LimitError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_sets_its_field() {
+        for name in Limits::NAMES {
+            let mut limits = Limits::default();
+            limits.set(&Limit::new(name, "77").unwrap());
+            let written = serde_json::to_value(&limits).unwrap();
+            assert_eq!(written[name], 77, "{name}");
+            assert_eq!(written.as_object().unwrap().len(), Limits::NAMES.len());
+            assert_eq!(written.as_object().unwrap().values().filter(|value| **value == 77).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_units_and_counts_have_none() {
+        let value = |text: &str| text.parse::<Limit>().map(|limit| limit.value).map_err(|error| error.message);
+        assert_eq!(value("head=8KiB"), Ok(8 << 10));
+        assert_eq!(value("arguments = 16 MiB"), Ok(16 << 20));
+        assert_eq!(value("early=1GiB"), Ok(1 << 30));
+        assert_eq!(value("name=64B"), Ok(64));
+        assert_eq!(value("calls=3"), Ok(3));
+        for text in [
+            "calls=3KiB",
+            "head=-1",
+            "head=",
+            "head=1.5KiB",
+            "head=8kb",
+            "head=2048GiB",
+            "head=99999999999999999999GiB",
+        ] {
+            assert!(value(text).is_err_and(|message| message.contains("is no value for the limit")), "{text}");
+        }
+        assert!(value("head").is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_lists_near_ones_and_all() {
+        let error = Limit::new("argumnts", "1").unwrap_err();
+        assert!(error.hint.starts_with("did you mean `arguments` or `argument`? The limits are name, "), "{error}");
+        assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.starts_with("the limits are "));
     }
 }

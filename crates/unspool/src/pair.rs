@@ -1,7 +1,7 @@
 //! A composed pair: makes parsers for requests.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -9,6 +9,7 @@ use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off, Switches};
 use crate::format::source::{Facts, Source};
+use crate::needs::{self, SetupWarning};
 use crate::parser::Parser;
 use crate::plan::Plan;
 use crate::prompt;
@@ -34,6 +35,7 @@ struct Inner {
     /// Whether a reasoning parser was asked for.
     reasons: bool,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+    warnings: OnceLock<Vec<SetupWarning>>,
 }
 
 /// Which variants hold, and whether thinking markers are unknown.
@@ -59,13 +61,11 @@ impl Pair {
             gives_calls,
             reasons,
             plans: Mutex::new(Vec::new()),
+            warnings: OnceLock::new(),
         };
         let pair = Self { inner: Arc::new(inner) };
-        pair.plan(&Map::new(), false).map_err(|message| SetupError {
-            kind: SetupErrorKind::BadFormat,
-            message,
-            hint: None,
-        })?;
+        pair.plan(&Map::new(), false)?;
+        let _ = pair.inner.warnings.set(needs::warnings(registry, &pair));
         Ok(pair)
     }
 
@@ -75,13 +75,13 @@ impl Pair {
     /// The request asks for what the format cannot do (an unknown `reasoning_effort`, say).
     pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, RequestError> {
         let kwargs = kwargs(request);
-        let base = self.plan(&kwargs, false).map_err(|m| RequestError::new(&m))?;
+        let base = self.plan(&kwargs, false)?;
         let off = match &base.reasoning {
             Some(format) => !thinks(&format.switches, &kwargs)?,
             None => false,
         };
         let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
-        let plan = if plain { self.plan(&kwargs, true).map_err(|m| RequestError::new(&m))? } else { base };
+        let plan = if plain { self.plan(&kwargs, true)? } else { base };
         let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt, off);
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
@@ -89,13 +89,19 @@ impl Pair {
         }
         let wishes = self.wishes(request);
         if let Some(spec) = &plan.checkpoint {
-            refuse_guarantees(request, &wishes)?;
+            if plan.refuses() {
+                refuse_guarantees(request, &wishes)?;
+            }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
             if let Some(text) = prompt::text_of(prompt) {
                 machine.prompt(&text, &plan.limits);
             }
-            let gate = if machine.phase() == Phase::Answering { Gate::FromStart } else { Gate::Closed };
+            let gate = match machine.phase() {
+                Phase::Answering => Gate::FromStart,
+                Phase::Waiting if off => Gate::FromStart,
+                _ => Gate::Closed,
+            };
             return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
         }
         Ok(Parser::new(plan, wishes, (state, gate), None))
@@ -106,7 +112,7 @@ impl Pair {
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
             Ok(plan) => explain::explain(&plan.tables, &plan.limits),
-            Err(message) => message,
+            Err(error) => error.message,
         }
     }
 
@@ -125,7 +131,7 @@ impl Pair {
     }
 
     /// The compiled tables under these switches, made once.
-    fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, String> {
+    pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, SetupError> {
         let inner = &*self.inner;
         let active = |half: &Option<(Arc<Source>, String)>| {
             half.as_ref().map_or(0, |(source, name)| source.active(&inner.facts(name, kwargs)))
@@ -135,9 +141,9 @@ impl Pair {
         if let Some((_, plan)) = plans.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(plan));
         }
-        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, String> {
+        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, SetupError> {
             let Some((source, name)) = half else { return Ok(None) };
-            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(|e| e.to_string())
+            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(SetupError::from)
         };
         let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
         let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
@@ -167,8 +173,23 @@ impl Pair {
     }
 
     /// The words of both halves without any request switch.
-    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, String> {
+    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, SetupError> {
         self.plan(&kwargs(request), false)
+    }
+
+    /// What is likely wrong with the pair, for the one who starts it; it works all the same.
+    #[must_use]
+    pub fn warnings(&self) -> &[SetupWarning] {
+        self.inner.warnings.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The name of a half; a bound format's own if only the other one was named.
+    pub(crate) fn name(&self, half: Half) -> Option<&str> {
+        let found = match half {
+            Half::Reasoning => &self.inner.reasoning,
+            Half::Tools => &self.inner.tools,
+        };
+        found.as_ref().map(|(_, name)| name.as_str())
     }
 
     /// Whether calls are wanted at all.
@@ -189,12 +210,21 @@ impl Inner {
         }
     }
 
-    fn located(&self, key: &str, message: String) -> String {
+    /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
+    fn located(&self, key: &str, message: String) -> SetupError {
+        if key == "checkpoint" {
+            let (half, name) =
+                if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };
+            let name = name.as_ref().map_or("", |(_, name)| name);
+            let usual = "give the checkpoint's `tokenizer_config.json`, or take a parser that needs none of it";
+            let (message, hint) = message.split_once("\nhint: ").unwrap_or((&message, usual));
+            let message = format!("{} {name}: {message}", half.flag());
+            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint: Some(hint.to_owned()) };
+        }
         let tools = key.starts_with("tools") || self.reasoning.is_none();
-        let half = if tools { &self.tools } else { &self.reasoning };
-        match half {
-            Some((source, _)) => source.error(key, message).to_string(),
-            None => message,
+        match if tools { &self.tools } else { &self.reasoning } {
+            Some((source, _)) => source.error(key, message).into(),
+            None => SetupError { kind: SetupErrorKind::BadFormat, message, hint: None },
         }
     }
 }

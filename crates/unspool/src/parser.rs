@@ -109,7 +109,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 
 impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
-        let filters = Filters::new(&plan.tables.words.filters);
+        let filters = Filters::new(&plan.tables.words.filters, plan.limits.notes);
         let tokens = Tokens::new(gate);
         let memory = Memory {
             state,
@@ -394,5 +394,6 @@ fn flow<'a>(
         pos: 0,
         base: memory.base,
         eof,
+        text_at: memory.base,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::align::{Special, Specials};
 use crate::flow::tables::{Source, Tables};
-use crate::format::file::FormatFile;
+use crate::format::file::{FormatFile, Required};
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
@@ -59,6 +59,11 @@ impl Plan {
         let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], plain);
         let limits = setup.limits.clone();
         Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
+    }
+
+    /// Whether requests are refused that have to be sure of their calls.
+    pub(crate) fn refuses(&self) -> bool {
+        self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
     }
 
     /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.

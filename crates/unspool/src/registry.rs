@@ -153,6 +153,30 @@ impl Registry {
         Ok((source.path.clone(), source.text.clone()))
     }
 
+    /// Names of the other half that are known to go with this one: the same name first, then those of its file, then
+    /// those of other files that the word `pairs` lists. An unknown name has none.
+    #[must_use]
+    pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
+        let Ok(source) = self.find(half, name) else { return Vec::new() };
+        let mut partners: Vec<String> = match half {
+            Half::Reasoning => source.tools.clone(),
+            Half::Tools => source.reasoning.clone(),
+        };
+        match half {
+            Half::Reasoning => partners.extend(self.words(half, name).into_iter().flat_map(|w| w.pairs.to_vec())),
+            Half::Tools => partners.extend(self.names(Half::Reasoning).into_iter().filter(|other| {
+                self.words(Half::Reasoning, other).is_ok_and(|words| words.pairs.iter().any(|p| p == name))
+            })),
+        }
+        let own = partners.iter().position(|p| p == name);
+        if let Some(own) = own {
+            partners[..=own].rotate_right(1);
+        }
+        let mut seen = std::collections::HashSet::new();
+        partners.retain(|p| seen.insert(p.clone()));
+        partners
+    }
+
     fn unknown(&self, half: Half, name: &str) -> SetupError {
         let names = self.names(half);
         let near = near(name, &names);
@@ -185,7 +209,7 @@ fn successor(name: &str) -> Option<&'static str> {
 }
 
 /// Up to three names with few letters changed.
-fn near(name: &str, names: &[String]) -> Vec<String> {
+pub(crate) fn near(name: &str, names: &[String]) -> Vec<String> {
     let mut scored: Vec<(usize, &String)> = names.iter().map(|n| (distance(name, n), n)).collect();
     scored.sort();
     let most = 2.max(name.len() / 3);

@@ -56,7 +56,7 @@ impl Pair {
     /// # Errors
     /// A value that the syntax cannot say, by name.
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let plan = self.formats(request).map_err(|m| RenderError::at("format", m))?;
+        let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
         render(plan.reasoning.as_ref(), tools, message, request)
     }

@@ -9,6 +9,8 @@ use crate::format::source::FileError;
 use crate::limits::Limits;
 use crate::request::IncompleteCalls;
 
+pub use crate::format::file::{Level, Required};
+pub use crate::needs::{Needs, SetupWarning};
 pub use crate::pair::Pair;
 pub use crate::registry::Registry;
 
@@ -52,8 +54,10 @@ pub enum SetupErrorKind {
     BadFormat,
     /// The two halves cannot work together.
     BadPair,
-    /// The checkpoint lacks what the format needs.
+    /// The checkpoint lacks what the format needs (a `response_template`).
     BadCheckpoint,
+    /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`]).
+    MissingTokens,
 }
 
 /// Why a pair cannot be made.

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
-use unspool::{Delta, Event, FinishReason, IncompleteCalls, Message, Prompt, Request, Setup, Sink, Vocabulary};
+use unspool::{Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Request, Setup, Sink, Vocabulary};
 
 use crate::failure::{Failure, warn};
 use crate::files;
-use crate::setup::{ParserNames, Plugins};
+use crate::setup::{LimitOptions, ParserNames, Plugins, tell_warnings};
 use crate::wire::{EventShape, MessageShape};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -36,6 +36,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     plugins: Plugins,
+
+    #[command(flatten)]
+    limits: LimitOptions,
 
     /// JSON file with the request's tools (a list, or an object with `tools`)
     #[arg(long, value_name = "FILE", help_heading = "Request")]
@@ -104,7 +107,10 @@ enum Incomplete {
 /// Parses, and prints what is asked for.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
-    let pair = registry.pair(&options.setup()?)?;
+    let setup = options.setup()?;
+    let pair = registry.pair(&setup)?;
+    tell_warnings(&pair);
+    tell_missing_tokens(&pair, &setup);
     let request = options.request()?;
     let prompt = options.prompt()?;
     let mut parser = pair.parser(&request, prompt.as_deref().map_or(Prompt::Unknown, Prompt::Text))?;
@@ -147,7 +153,7 @@ impl Options {
             vocabulary: added_tokens(&config),
             tokenizer_config: config,
             incomplete_calls: self.incomplete_calls.into(),
-            ..Setup::default()
+            limits: self.limits.limits(),
         })
     }
 
@@ -182,6 +188,19 @@ impl Options {
             Some(path) => files::text("--prompt-file", path).map(Some),
             None => Ok(self.prompt.clone()),
         }
+    }
+}
+
+/// Markers that the tokenizer's configuration does not declare may still be ordinary entries of its vocabulary, which is
+/// not known here; so they are a warning.
+fn tell_missing_tokens(pair: &Pair, setup: &Setup) {
+    let special = &setup.vocabulary.special;
+    if special.is_empty() {
+        return;
+    }
+    let model = setup.tokenizer_config.get("name_or_path").and_then(Value::as_str).unwrap_or("--tokenizer-config");
+    if let Err(error) = pair.check_vocabulary(|token| special.contains_key(token), model) {
+        warn(&error.message, error.hint.as_deref());
     }
 }
 

@@ -9,8 +9,9 @@ use std::io::{self, BufRead as _, BufWriter, Write};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::setup::Plugins;
+use crate::setup::{LimitOptions, Plugins};
 use reply::Session;
+use start::Starter;
 
 pub(crate) const EXAMPLES: &str = r#"Example:
   unspool stream <<'EOF'
@@ -24,6 +25,7 @@ pub(crate) const EXAMPLES: &str = r#"Example:
 pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies one after another:
   {"start": {FIELDS}}  A reply begins. All fields are optional:
     reasoning_parser, tool_parser, model_type   names
+    model              the checkpoint's name: its tokens are checked
     tools, request     OpenAI tools; fields of an OpenAI chat request
     prompt             end of the rendered prompt, or as tokens:
     prompt_tokens      [[id, "text"] or [id, null, "hex"], ...]
@@ -32,6 +34,7 @@ pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies on
     tokenizer_config   the object of tokenizer_config.json
     vocab              {"id": "text" or {"hex": "..."}}, for ids alone
     incomplete_calls   "stream" (default), "text" or "drop"
+    limits             {"name": 256, "arguments": "16MiB", ...}
   {"delta": {"text": "...", "ids": [1, 2]}}
                        A piece of output. Either may be missing; ids alone
                        need `vocab`.
@@ -67,11 +70,14 @@ Example:
 pub(crate) struct Options {
     #[command(flatten)]
     plugins: Plugins,
+
+    #[command(flatten)]
+    limits: LimitOptions,
 }
 
 /// Answers lines until the input ends.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let mut session = Session::new(options.plugins.registry()?);
+    let mut session = Session::new(Starter::new(options.plugins.registry()?, options.limits.limits()));
     let mut input = io::stdin().lock();
     let mut output = BufWriter::new(io::stdout().lock());
     let mut line = Vec::new();

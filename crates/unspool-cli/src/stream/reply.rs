@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use unspool::request::RequestError;
-use unspool::{Delta, Event, FinishReason, Message, Registry, Sink};
+use unspool::{Delta, Event, FinishReason, Message, Sink};
 
 use super::start::{Started, Starter};
 use crate::files::reason;
@@ -115,8 +115,8 @@ impl<W: Write> Sink for EventLines<'_, W> {
 }
 
 impl Session {
-    pub(super) fn new(registry: Registry) -> Self {
-        Self { starter: Starter::new(registry), reply: Reply::None, line: 0 }
+    pub(super) fn new(starter: Starter) -> Self {
+        Self { starter, reply: Reply::None, line: 0 }
     }
 
     /// Answers one line of input. The error is of writing.

@@ -6,27 +6,32 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use unspool::setup::{Pair, SetupErrorKind};
-use unspool::{IncompleteCalls, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary};
+use unspool::{
+    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary,
+};
 
 use super::hex::{IdAndBytes, TokenBytes};
 use super::reply::Refusal;
 use crate::failure::warn;
 use crate::files::reason;
 use crate::names;
+use crate::setup::tell_warnings;
 
 /// Compiled pairs that are kept for starts that repeat.
 const KEPT_PAIRS: usize = 8;
 
 /// Fields that choose and compile a pair.
-const SETUP_FIELDS: [&str; 8] = [
+const SETUP_FIELDS: [&str; 10] = [
     "reasoning_parser",
     "tool_parser",
     "model_type",
+    "model",
     "special_tokens",
     "hidden_special_tokens",
     "tokenizer_config",
     "vocab",
     "incomplete_calls",
+    "limits",
 ];
 /// Fields of one reply.
 const REPLY_FIELDS: [&str; 4] = ["tools", "request", "prompt", "prompt_tokens"];
@@ -57,7 +62,7 @@ impl<'a> Fields<'a> {
 /// What a field must be.
 fn hint_for(field: &str) -> &'static str {
     match field {
-        "reasoning_parser" | "tool_parser" | "model_type" => "it must be a name",
+        "reasoning_parser" | "tool_parser" | "model_type" | "model" => "it must be a name",
         "prompt" => "it must be a text",
         "tools" => "it must be a list of tools as in an OpenAI request",
         "request" => "it must be an object with fields of an OpenAI chat request",
@@ -65,6 +70,7 @@ fn hint_for(field: &str) -> &'static str {
         "special_tokens" => "it must be an object {text: id}",
         "hidden_special_tokens" => "it must be a list of texts",
         "tokenizer_config" => "it must be the object of `tokenizer_config.json`",
+        "limits" => "it must be an object {limit: number or text such as \"64KiB\"}",
         "vocab" => "it must be an object {id: text or {\"hex\": …}}",
         _ => "it must be \"stream\", \"text\" or \"drop\"",
     }
@@ -73,6 +79,8 @@ fn hint_for(field: &str) -> &'static str {
 /// Makes parsers from start lines; keeps what it compiled.
 pub(super) struct Starter {
     registry: Registry,
+    /// Bounds that hold where a start says nothing.
+    limits: Limits,
     /// The last pairs, the newest first, each with the text of the fields that it was made from.
     kept: Vec<(String, Pair)>,
     /// Unknown fields that were told already.
@@ -86,8 +94,8 @@ pub(super) struct Started {
 }
 
 impl Starter {
-    pub(super) fn new(registry: Registry) -> Self {
-        Self { registry, kept: Vec::new(), told: HashSet::new() }
+    pub(super) fn new(registry: Registry, limits: Limits) -> Self {
+        Self { registry, limits, kept: Vec::new(), told: HashSet::new() }
     }
 
     /// A parser for the reply that the line begins.
@@ -127,7 +135,12 @@ impl Starter {
         match self.kept.iter().position(|(kept, _)| *kept == key) {
             Some(index) => self.kept[..=index].rotate_right(1),
             None => {
-                let pair = self.registry.pair(&setup(fields)?)?;
+                let setup = setup(fields, self.limits.clone())?;
+                let pair = self.registry.pair(&setup)?;
+                if let Some(model) = fields.get::<String>("model")? {
+                    check_tokens(&pair, &setup, &model)?;
+                }
+                tell_warnings(&pair);
                 self.kept.truncate(KEPT_PAIRS - 1);
                 self.kept.insert(0, (key, pair));
             }
@@ -136,7 +149,30 @@ impl Starter {
     }
 }
 
-fn setup(fields: &Fields<'_>) -> Result<Setup, Refusal> {
+/// The start-up check, of a named checkpoint whose special tokens are known.
+fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupError> {
+    let Vocabulary { special, bytes, .. } = &setup.vocabulary;
+    if special.is_empty() {
+        return Ok(());
+    }
+    let entries: HashSet<&[u8]> = bytes.iter().flat_map(HashMap::values).map(Vec::as_slice).collect();
+    let has = |token: &str| special.contains_key(token) || entries.contains(token.as_bytes());
+    pair.check_vocabulary(has, model)
+}
+
+/// The bounds of the command with those of the start.
+fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
+    let Some(given) = fields.get::<BTreeMap<String, Value>>("limits")? else { return Ok(limits) };
+    for (name, value) in given {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let limit = Limit::new(&name, &text)
+            .map_err(|error| Refusal::start(format!("`start.limits`: {}", error.message), &error.hint))?;
+        limits.set(&limit);
+    }
+    Ok(limits)
+}
+
+fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
     let bytes = fields.get::<HashMap<u32, TokenBytes>>("vocab")?.map(|vocab| {
         let decode = |(id, bytes): (u32, TokenBytes)| bytes.decode().map(|bytes| (id, bytes));
         vocab.into_iter().map(decode).collect::<Result<HashMap<_, _>, _>>()
@@ -154,7 +190,7 @@ fn setup(fields: &Fields<'_>) -> Result<Setup, Refusal> {
         },
         tokenizer_config: fields.get("tokenizer_config")?.unwrap_or_default(),
         incomplete_calls: fields.get::<IncompleteCalls>("incomplete_calls")?.unwrap_or_default(),
-        ..Setup::default()
+        limits: limits(fields, defaults)?,
     })
 }
 
@@ -182,6 +218,7 @@ impl From<SetupError> for Refusal {
             SetupErrorKind::BadFormat => "bad_format",
             SetupErrorKind::BadPair => "bad_pair",
             SetupErrorKind::BadCheckpoint => "bad_checkpoint",
+            SetupErrorKind::MissingTokens => "missing_tokens",
             _ => "setup",
         };
         Self { kind, message: error.message, hint: error.hint }

@@ -23,9 +23,9 @@ const FIELDS: [(&str, &str); 9] = [
 ];
 
 fn cases() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let mut files: Vec<_> =
-        fs::read_dir(folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
+    let folders = ["corpus", "cases"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name));
+    let listed = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of cases"));
+    let mut files: Vec<_> = listed.map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
     files.iter().flat_map(|file| lines(&fs::read_to_string(file).expect("a corpus file"))).collect()

@@ -34,6 +34,23 @@ fn one_name_is_shown_alone() {
 }
 
 #[test]
+fn a_name_shows_its_models_its_partners_and_an_example() {
+    let out = unspool(&["formats", "qwen3"], "").clean();
+    for piece in [
+        "models     Qwen/Qwen3-*",
+        "goes with  --tool-call-parser qwen3_coder, qwen3_xml, ",
+        "qwen3_json, hermes\n",
+        "example\n  output     <think>\n             They want the tide.\n",
+        "  call       tide({",
+    ] {
+        assert!(out.contains(piece), "no {piece:?} in\n{out}");
+    }
+    let row: Value = serde_json::from_str(&unspool(&["formats", "hermes", "--json"], "").clean()).expect("JSON");
+    assert!(row["tools"]["goes_with"].as_array().is_some_and(|names| names.contains(&"qwen3".into())), "{row}");
+    assert!(row["note"].is_string() && row["models"].is_array(), "{row}");
+}
+
+#[test]
 fn explain_prints_states_closers_and_limits() {
     let out = unspool(&["formats", "kimi_k2", "--explain"], "").clean();
     for piece in [

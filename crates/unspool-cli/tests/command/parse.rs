@@ -127,3 +127,37 @@ fn bytes_that_are_not_text_are_replaced_and_told() {
     let message: Value = serde_json::from_str(&run.out).expect("JSON");
     assert_eq!(message["content"], "ab\u{fffd}\u{fffd}c");
 }
+
+#[test]
+fn odd_pairs_and_missing_tokens_are_told() {
+    let config =
+        r#"{"name_or_path": "org/m", "added_tokens_decoder": {"7": {"content": "<think>", "special": false}}}"#;
+    let config = TempFile::new("tokenizer_config.json", config);
+    let names = ["parse", "--reasoning-parser", "deepseek_r1", "--tokenizer-config", config.path()];
+    let run = unspool(&names, "Hm.</think>Yes.");
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.err.contains("warning: the tokenizer of org/m does not fit: --reasoning-parser deepseek_r1"),
+        "{}",
+        run.err
+    );
+    let names = ["parse", "--reasoning-parser", "gemma4", "--tool-call-parser", "hermes", "--tools"];
+    let tools = TempFile::new("tools.json", TOOLS);
+    let run = unspool(&[&names[..], &[tools.path()]].concat(), "Yes.");
+    assert!(
+        run.err.starts_with("warning: --reasoning-parser gemma4 expects calls that begin with `<|tool_call>`"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("  hint: tool-call parsers that go with gemma4: gemma4"), "{}", run.err);
+}
+
+#[test]
+fn a_limit_can_be_set() {
+    let tools = TempFile::new("tools.json", TOOLS);
+    let arguments = [&NAMES[..], &["--json", "--tools", tools.path(), "--limit", "calls=0"]].concat();
+    let message: Value = serde_json::from_str(&unspool(&arguments, RAW).clean()).expect("JSON");
+    assert_eq!(message["tool_calls"], json!([]));
+    let err = unspool(&[&NAMES[..], &["--limit", "depth=1KiB"]].concat(), RAW).refused();
+    assert!(err.contains("`1KiB` is no value for the limit `depth`") && err.contains("without a unit"), "{err}");
+}

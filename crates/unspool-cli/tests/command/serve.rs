@@ -69,5 +69,8 @@ fn settings_that_cannot_work_are_refused() {
     assert!(err.contains("--tool-call-parser") && err.contains("  hint: "), "{err}");
     let err = refused(&["--tool-parser-plugin", "no/such/format.toml"]);
     assert!(err.contains("no/such/format.toml"), "{err}");
-    assert!(refused(&["--backend", "magic"]).contains("mock, replay:FILE or openai:URL"));
+    let err = refused(&["--backend", "magic"]);
+    assert!(["mock", "replay:FILE", "vllm:URL", "tgi:URL"].iter().all(|kind| err.contains(kind)), "{err}");
+    let err = refused(&["--model-dir", "no/such/model"]);
+    assert!(err.contains("no/such/model") && err.contains("  hint: "), "{err}");
 }

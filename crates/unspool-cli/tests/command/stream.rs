@@ -217,3 +217,63 @@ fn answers_come_at_once() {
     drop(answers);
     let _ = reader.join();
 }
+
+#[test]
+fn limits_hold_for_all_replies_or_for_one() {
+    let tools = r#"[{"type": "function", "function": {"name": "tide"}}]"#;
+    let call = r#"<tool_call>{\"name\": \"tide\", \"arguments\": {}}</tool_call>"#;
+    let reply = |limits: &str| {
+        format!(
+            "{{\"start\": {{\"tool_parser\": \"hermes\", \"tools\": {tools}{limits}}}}}\n\
+             {{\"delta\": {{\"text\": \"{call}{call}\"}}}}\n{{\"finish\": \"stop\"}}\n"
+        )
+    };
+    let calls = |arguments: &[&str], input: String| {
+        let out = lines(&unspool(&[&["stream"], arguments].concat(), input).clean());
+        let messages: Vec<usize> =
+            out.iter().filter_map(|line| line["message"]["tool_calls"].as_array().map(Vec::len)).collect();
+        messages
+    };
+    assert_eq!(calls(&[], reply("")), [2]);
+    assert_eq!(
+        calls(&["--limit", "calls=1", "--limit", "head=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
+        [1, 2]
+    );
+    let err = unspool(&["stream", "--limit", "cals=1"], "").refused();
+    assert!(err.contains("no limit is named `cals`") && err.contains("hint: did you mean `calls`?"), "{err}");
+    let out = lines(&unspool(&["stream"], reply(", \"limits\": {\"head\": \"much\"}")).clean());
+    assert_eq!(out[0]["error"]["kind"], "bad_start");
+    assert_eq!(out[0]["error"]["message"], "`start.limits`: `much` is no value for the limit `head`");
+}
+
+#[test]
+fn the_tokens_of_a_named_model_are_checked() {
+    let start = |model: &str, tokens: &str| {
+        let start =
+            format!("{{\"start\": {{\"reasoning_parser\": \"deepseek_r1\", {model} \"special_tokens\": {tokens}}}}}");
+        unspool(&["stream"], start + "\n{\"finish\": \"stop\"}").clean()
+    };
+    let (some, all) = ("{\"<think>\": 1}", "{\"<think>\": 1, \"</think>\": 2}");
+    let refused = lines(&start("\"model\": \"org/m\",", some));
+    assert_eq!(refused[0]["error"]["kind"], "missing_tokens");
+    assert_eq!(
+        refused[0]["error"]["message"],
+        "the tokenizer of org/m does not fit: --reasoning-parser deepseek_r1 needs the token `</think>`"
+    );
+    assert!(start("\"model\": \"org/m\",", all).contains("\"message\""));
+    assert!(start("", some).contains("\"message\""), "a model that nobody names is not checked");
+}
+
+#[test]
+fn checkpoints_without_a_template_and_odd_pairs_are_told() {
+    let out = lines(&unspool(&["stream"], "{\"start\": {\"reasoning_parser\": \"beam\"}}").clean());
+    assert_eq!(out[0]["error"]["kind"], "bad_checkpoint");
+    let run = unspool(&["stream"], "{\"start\": {\"reasoning_parser\": \"qwen3\", \"tool_parser\": \"mistral\"}}");
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.err.starts_with("warning: --reasoning-parser qwen3 expects calls that begin with `<tool_call>`"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("\n  hint: tool-call parsers that go with qwen3: "), "{}", run.err);
+}

@@ -9,6 +9,7 @@ mod openapi;
 mod responses;
 mod service;
 mod sse;
+mod text;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -47,6 +48,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/responses", post(responses::serve))
         .route("/v1/responses/{id}", get(responses::kept).delete(responses::kept))
         .route("/v1/responses/{id}/cancel", post(responses::kept))
+        .route("/v1/chat/completions/render", post(text::render))
+        .route("/tokenize", post(text::tokenize))
+        .route("/detokenize", post(text::detokenize))
         .route("/v1/models", get(service::models))
         .route("/health", get(service::health))
         .route("/ping", get(service::health).post(service::health))

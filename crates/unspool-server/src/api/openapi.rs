@@ -8,7 +8,7 @@ use axum::response::{Html, IntoResponse, Response};
 use utoipa::OpenApi;
 use utoipa::openapi::server::Server;
 
-use super::{chat, completions, messages, responses, service};
+use super::{chat, completions, messages, responses, service, text};
 use crate::app::App;
 
 /// The endpoints with their fields. The fields are those that the gateway itself reads; others go on to the backend.
@@ -27,7 +27,10 @@ use crate::app::App;
         service::models,
         service::health,
         service::version,
-        service::metrics
+        service::metrics,
+        text::tokenize,
+        text::detokenize,
+        text::render
     )
 )]
 struct Document;

@@ -28,7 +28,7 @@ fn cards(app: &App, names: &[String]) -> Value {
     let card = |id: &String| {
         json!({
             "id": id, "object": "model", "created": app.started(), "owned_by": "unspool", "root": root, "parent": null,
-            "max_model_len": app.answers().max_model_len, "permission": [],
+            "max_model_len": app.longest_context(), "permission": [],
         })
     };
     json!({"object": "list", "data": names.iter().map(card).collect::<Vec<_>>()})

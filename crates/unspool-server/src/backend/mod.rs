@@ -1,8 +1,9 @@
 //! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
 //! of parsers. To stop one, drop what it gave.
 
+mod markers;
 pub mod mock;
-pub mod openai;
+pub mod remote;
 pub mod replay;
 mod script;
 
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use unspool::PromptToken;
 
 use crate::api::chat::{ChatRequest, Sampling};
 use crate::error::ApiError;
@@ -24,7 +26,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// A conversation that this backend cannot be given.
-    fn prompt(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>>;
 
     /// Begins an answer. Errors that come before its first byte are told here.
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>>;
@@ -69,13 +71,27 @@ pub struct RenderedPrompt {
     pub turn: Option<usize>,
     /// Number of its tokens.
     pub tokens: Option<u64>,
+    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
+    pub encoded: Vec<PromptToken>,
+    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    pub complete: bool,
 }
 
 impl RenderedPrompt {
+    /// The ids of its tokens; empty: not known.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.encoded.iter().map(|token| token.id).collect()
+    }
+
     /// The part that says where the reply begins.
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
         match self.turn.and_then(|at| self.text.get(at..)) {
+            // Ids alone say nothing about what stands there.
+            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
+                unspool::Prompt::Tokens(&self.encoded)
+            }
             Some(tail) => unspool::Prompt::Text(tail),
             None => unspool::Prompt::Unknown,
         }

@@ -15,6 +15,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
@@ -26,10 +27,12 @@ use super::script::{Script, Token};
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt, StopReason};
 use crate::api::chat::{ChatMessage, ChatRequest};
 use crate::error::{ApiError, StartupError};
+use crate::prompt::{self, NoPrompt, PromptRenderer};
 
 /// The backend that plays recorded outputs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Replay {
+    prompts: Arc<dyn PromptRenderer>,
     outputs: Vec<Output>,
     vocabulary: Vocabulary,
     next: AtomicUsize,
@@ -88,7 +91,12 @@ impl Replay {
     /// A line is no output, or there is none.
     pub fn read(text: &str, name: &str) -> Result<Self, StartupError> {
         const HINT: &str = "a line is {\"text\": \"…\"} or {\"tokens\": [[id, \"text\"], …]}, one output a line";
-        let mut out = Self::default();
+        let mut out = Self {
+            prompts: Arc::new(NoPrompt),
+            outputs: Vec::new(),
+            vocabulary: Vocabulary::default(),
+            next: AtomicUsize::new(0),
+        };
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let fault =
                 |message: String| StartupError::new(format!("{name}, line {}: {message}", number + 1)).hint(HINT);
@@ -99,6 +107,12 @@ impl Replay {
             return Err(StartupError::new(format!("{name} holds no output")).hint(HINT));
         }
         Ok(out)
+    }
+
+    /// With prompts made by `prompts`: they say where the recorded replies began.
+    #[must_use]
+    pub fn with_prompts(self, prompts: Arc<dyn PromptRenderer>) -> Self {
+        Self { prompts, ..self }
     }
 
     /// What the recording says about the tokens' vocabulary.
@@ -197,8 +211,8 @@ fn bytes(hex: &str) -> Result<Vec<u8>, String> {
 }
 
 impl Backend for Replay {
-    fn prompt(&self, _request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
-        Ok(RenderedPrompt::default())
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
+        Box::pin(prompt::render(&self.prompts, request))
     }
 
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {

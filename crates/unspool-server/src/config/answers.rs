@@ -24,10 +24,6 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub enable_force_include_usage: bool,
 
-    /// Leave the tools out of the prompt if `tool_choice` is `none`
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub exclude_tools_when_tool_choice_none: bool,
-
     /// What becomes of a call that never completes: `stream` (a call with the arguments so far), `text` (its raw text is
     /// content), `drop` (its raw text goes to a diagnostic alone)
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = Incomplete::default()))]
@@ -48,7 +44,6 @@ impl Default for AnswerConfig {
             reasoning_field: ReasoningField::Reasoning,
             response_role: "assistant".to_owned(),
             enable_force_include_usage: false,
-            exclude_tools_when_tool_choice_none: false,
             incomplete_calls: Incomplete::default(),
             max_model_len: None,
             log_raw: None,

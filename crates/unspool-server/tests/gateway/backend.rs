@@ -13,9 +13,9 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use unspool_server::{BackendSpec, ServeConfig};
+use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
-use crate::common::{Choice, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying};
+use crate::common::{Choice, Events, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying, with};
 
 /// What the server does with the next request.
 enum Plan {
@@ -118,7 +118,11 @@ fn events(chunks: Vec<Vec<u8>>, then: Then) -> Plan {
 
 /// A gateway in front of `url`.
 async fn gateway(url: &str, config: ServeConfig) -> Gateway {
-    Gateway::start(ServeConfig { backend: BackendSpec::OpenAi(url.to_owned()), ..config }).await
+    Gateway::start(ServeConfig {
+        backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec![url.to_owned()] },
+        ..config
+    })
+    .await
 }
 
 #[tokio::test]
@@ -162,7 +166,6 @@ async fn the_backend_gets_a_prompt_and_the_requests_fields() {
         "temperature": 0.25, "top_k": 5, "vllm_xargs": {"a": 1}, "model": "far", "stream": true,
         "prompt": "<|im_start|>user\nHow is the tide?<|im_end|>\n<|im_start|>assistant\n",
         "stream_options": {"include_usage": true}, "max_tokens": 99, "seed": 4, "stop": ["x"],
-        "skip_special_tokens": false, "spaces_between_special_tokens": false,
     });
     assert_eq!(body, expected);
     gateway.whole(&plain_chat(json!({"max_tokens": 7, "skip_special_tokens": true}))).await;
@@ -170,6 +173,35 @@ async fn the_backend_gets_a_prompt_and_the_requests_fields() {
     assert_eq!((&body["max_tokens"], &body["skip_special_tokens"]), (&json!(7), &json!(true)));
     let models = gateway.client.get(format!("{}/v1/models", gateway.base)).send().await.expect("it answers");
     assert_eq!(json_of(models).await["data"][0]["id"], "far");
+    gateway.stop().await;
+}
+
+/// `serve` words of the two halves, the choice, and what becomes of an answer's form.
+#[tokio::test]
+async fn the_backend_is_asked_for_what_the_parsers_need() {
+    let sent = || Plan::Send { kind: "text/event-stream", chunks: vec![ending("stop")], then: Then::End };
+    let (server, url) = Server::start((0..4).map(|_| sent()).collect()).await;
+    let gateway = gateway(&url, ServeConfig { reasoning_parser: None, ..pair("qwen3", "hermes") }).await;
+    let skips = |body: &Value| (body["skip_special_tokens"].clone(), body["spaces_between_special_tokens"].clone());
+    let form = json!({"response_format": {"type": "json_object"}, "skip_special_tokens": true});
+    let with = |choice: Value| {
+        let mut more = form.clone();
+        more["tool_choice"] = choice;
+        chat(more)
+    };
+    let named = json!({"type": "function", "function": {"name": "tide"}});
+    for (request, kept, formed) in [
+        (with(json!("auto")), true, true),
+        (with(json!("none")), false, true),
+        (with(json!("required")), true, false),
+        (with(named), true, false),
+    ] {
+        gateway.whole(&request).await;
+        let (_, body) = server.seen();
+        let expected = if kept { (json!(false), json!(false)) } else { (json!(true), Value::Null) };
+        assert_eq!(skips(&body), expected, "{request}");
+        assert_eq!(body["response_format"].is_object(), formed, "{request}");
+    }
     gateway.stop().await;
 }
 
@@ -370,4 +402,45 @@ async fn a_gateway_can_stand_in_front_of_a_gateway() {
     assert_eq!(whole.called()[0], ("tide".to_owned(), json!({"port": "Looe"})));
     gateway.stop().await;
     raw.stop().await;
+}
+
+#[tokio::test]
+async fn each_api_tells_of_a_failure_in_its_own_way() {
+    let (_, _, text) = WIRES[0];
+    let (before, _) = text.split_once("Looe").expect("the reply names the port");
+    let dying = || events(vec![event(before), event("Lo")], Then::Break);
+    let refusing = || Plan::Refuse(429, r#"{"error": {"message": "too many"}}"#);
+    let (_, url) = Server::start(vec![dying(), dying(), dying(), dying(), refusing(), refusing()]).await;
+    let gateway = gateway(&url, pair("qwen3", "hermes")).await;
+    let message = json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "a"}],
+        "tools": [{"name": "tide", "input_schema": {}}]});
+    let response = json!({"model": "m", "input": "a", "tools": [{"type": "function", "name": "tide"}]});
+    let streamed = |body: &Value| with(body.clone(), json!({"stream": true}));
+
+    let stream = gateway.post("/v1/messages", &streamed(&message)).await.text().await.expect("the stream can be read");
+    let (name, data) = Events::of(&stream).0.pop().expect("a stream has events");
+    assert_eq!((name.as_str(), &data["error"]["type"]), ("error", &json!("api_error")), "{stream}");
+    assert!(stream.contains("input_json_delta") && stream.contains("Let me look."), "what was parsed is kept");
+    let stream =
+        gateway.post("/v1/responses", &streamed(&response)).await.text().await.expect("the stream can be read");
+    let (name, data) = Events::of(&stream).0.pop().expect("a stream has events");
+    let failed = &data["response"];
+    assert_eq!((name.as_str(), &failed["status"]), ("response.failed", &json!("failed")), "{stream}");
+    assert!(failed["error"]["message"].as_str().is_some_and(|message| message.contains("broke")), "{failed}");
+    assert_eq!(
+        (&failed["output"][2]["arguments"], &failed["output"][2]["status"]),
+        (&json!("{\"port\": \"Lo"), &json!("incomplete"))
+    );
+
+    let whole = gateway.post("/v1/messages", &message).await;
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["type"].clone()), (502, json!("api_error")));
+    assert_eq!(gateway.post("/v1/responses", &response).await.status(), 502);
+    let whole = gateway.post("/v1/messages", &message).await;
+    assert_eq!(
+        (whole.status().as_u16(), json_of(whole).await["error"]["type"].clone()),
+        (429, json!("rate_limit_error"))
+    );
+    let whole = gateway.post("/v1/responses", &response).await;
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, json!(429)));
+    gateway.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Refusals: of the start-up, of paths, keys and bodies.
 
 use serde_json::{Value, json};
-use unspool_server::{App, BackendSpec, ServeConfig};
+use unspool_server::{App, BackendSpec, RemoteKind, ServeConfig};
 
 use crate::common::{Gateway, chat, file, json_of, pair, plain_chat, replaying, with};
 
@@ -27,6 +27,7 @@ async fn error_of(response: reqwest::Response, status: u16) -> Value {
 async fn bad_fields_are_named() {
     let gateway = replaying(&[json!({"text": "a"})], pair("qwen3", "hermes")).await;
     let function = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let tool = function;
     for (more, param) in [
         (json!({"messages": []}), "messages"),
         (json!({"messages": [{"role": "user", "content": 3}]}), "messages[0].content"),
@@ -46,6 +47,22 @@ async fn bad_fields_are_named() {
         (json!({"tools": []}), "tools"),
         (json!({"tools": [{"type": "web_search"}]}), "tools[0]"),
         (json!({"tools": [{"type": "function", "function": {}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function"}]}), "tools[0].function.name"),
+        (json!({"tools": [{"function": {"name": "tide"}}]}), "tools[0]"),
+        (json!({"tools": [{"type": "function", "function": {"name": ""}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "a b"}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "<tide>"}}]}), "tools[0].function.name"),
+        (json!({"tools": [{"type": "function", "function": {"name": "t".repeat(257)}}]}), "tools[0].function.name"),
+        (json!({"tools": [tool("tide"), tool("ebb"), tool("tide")]}), "tools[2].function.name"),
+        (
+            json!({"tools": [tool("a"), {"type": "function", "function": {"name": "b", "parameters": []}}]}),
+            "tools[1].function.parameters",
+        ),
+        (
+            json!({"tools": [{"type": "function", "function": {"name": "b", "strict": "yes"}}]}),
+            "tools[0].function.strict",
+        ),
+        (json!({"tools": [], "tool_choice": "required"}), "tools"),
         (json!({"tool_choice": "always"}), "tool_choice"),
         (json!({"tool_choice": {"type": "custom"}}), "tool_choice"),
         (json!({"tool_choice": {"type": "function"}}), "tool_choice.function"),
@@ -189,7 +206,13 @@ fn faults_at_start_up_name_their_place() {
         (ServeConfig { tool_parser_plugin: Some(broken), ..base() }, vec!["broken.toml"]),
         (ServeConfig { tool_parser_plugin: Some(taken), ..base() }, vec!["taken.toml", "hermes"]),
         (ServeConfig { backend: BackendSpec::Replay("no/such.jsonl".into()), ..base() }, vec!["no/such.jsonl"]),
-        (ServeConfig { backend: BackendSpec::OpenAi("http://".into()), ..base() }, vec!["address"]),
+        (
+            ServeConfig {
+                backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://".into()] },
+                ..base()
+            },
+            vec!["address"],
+        ),
         (ServeConfig { backend_timeout: 0, ..base() }, vec!["--backend-timeout"]),
         (ServeConfig { mock_rate: f64::NAN, ..base() }, vec!["--mock-rate"]),
     ] {

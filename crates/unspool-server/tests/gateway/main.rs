@@ -8,5 +8,7 @@ mod common;
 mod errors;
 mod messages;
 mod mock;
+mod model;
+mod remote;
 mod responses;
 mod service;

@@ -281,8 +281,8 @@ async fn tools_can_be_left_out_where_none_is_called() {
     let none = chat(json!({"tool_choice": "none"}));
     let mut prompts = Vec::new();
     for exclude in [false, true] {
-        let answers = AnswerConfig { exclude_tools_when_tool_choice_none: exclude, ..AnswerConfig::default() };
-        let gateway = Gateway::start(ServeConfig { answers, ..pair("qwen3", "hermes") }).await;
+        let config = ServeConfig { exclude_tools_when_tool_choice_none: exclude, ..pair("qwen3", "hermes") };
+        let gateway = Gateway::start(config).await;
         prompts.push(gateway.whole(&none).await["usage"]["prompt_tokens"].as_u64().expect("a number"));
         gateway.stop().await;
     }

@@ -1,4 +1,4 @@
-//! `<co>text</co: 0:[1]>`: the marks go, the text stays.
+//! `<co>text</co: 0:[1]>`: the marks go, each to a diagnostic; the text stays.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,12 @@ const LONGEST: usize = 128;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Citations {
     held: String,
+    /// Where what is held begins in the output.
+    held_at: u64,
 }
+
+/// Takes what is removed: its place in the output, and the text.
+pub(crate) type Gone<'a> = dyn FnMut(u64, &str) + 'a;
 
 /// What stands at a `<`.
 enum Mark {
@@ -22,16 +27,24 @@ enum Mark {
 }
 
 impl Citations {
-    pub(crate) fn push(&mut self, text: &str, over: bool, out: &mut String) {
+    /// Takes text that stands at `from` in the output; `gone` gets the place and the text of each mark.
+    pub(crate) fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
         let mut input = std::mem::take(&mut self.held);
+        let (held, held_at) = (input.len(), self.held_at);
+        let place = |at: usize| if at < held { held_at + at as u64 } else { from + (at - held) as u64 };
         input.push_str(text);
         let mut rest = input.as_str();
         while let Some(at) = rest.find('<') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
+            let here = place(input.len() - rest.len());
             match mark(rest) {
-                Mark::Yes(len) => rest = &rest[len..],
+                Mark::Yes(len) => {
+                    gone(here, &rest[..len]);
+                    rest = &rest[len..];
+                }
                 Mark::Perhaps if !over => {
+                    self.held_at = here;
                     self.held = rest.to_owned();
                     return;
                 }

@@ -8,11 +8,12 @@ mod citations;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
 use crate::format::file::Filter;
 
 use backslash::Backslash;
-use citations::Citations;
+use citations::{Citations, Gone};
 
 /// One filter over one field.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,10 +30,10 @@ impl Stage {
         }
     }
 
-    fn push(&mut self, text: &str, over: bool, out: &mut String) {
+    fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
         match self {
             Self::Backslash(stage) => stage.push(text, over, out),
-            Self::Citations(stage) => stage.push(text, over, out),
+            Self::Citations(stage) => stage.push((text, from), over, out, gone),
         }
     }
 }
@@ -51,15 +52,20 @@ pub(crate) struct Filters {
     content: Vec<Stage>,
     /// The field that was written last.
     last: Option<Field>,
+    /// Where in the output the next text begins.
+    at: u64,
+    /// Diagnostics that may still be given.
+    notes: usize,
     /// Room for the text between two stages, kept so that a delta needs no memory of its own.
     #[serde(skip)]
     room: [String; 2],
 }
 
 impl Filters {
-    pub(crate) fn new(names: &[Filter]) -> Self {
+    /// The filters of these names, which give at most so many diagnostics.
+    pub(crate) fn new(names: &[Filter], notes: usize) -> Self {
         let stages = || names.iter().map(|name| Stage::new(*name)).collect();
-        Self { reasoning: stages(), content: stages(), last: None, room: Default::default() }
+        Self { reasoning: stages(), content: stages(), last: None, at: 0, notes, room: Default::default() }
     }
 
     #[inline]
@@ -91,9 +97,18 @@ impl Filters {
         let [now, next] = &mut self.room;
         now.clear();
         now.push_str(text);
+        let (at, notes) = (self.at, &mut self.notes);
+        self.at += text.len() as u64;
+        let mut gone = |offset: u64, text: &str| {
+            if *notes > 0 {
+                *notes -= 1;
+                let what = "the format's filter takes this out of the text";
+                sink.event(Event::Note(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
+            }
+        };
         for stage in stages {
             next.clear();
-            stage.push(now, over, next);
+            stage.push((now, at), over, next, &mut gone);
             std::mem::swap(now, next);
         }
         if now.is_empty() {
@@ -113,6 +128,10 @@ pub(crate) struct Filtering<'a, S> {
 }
 
 impl<S: Sink> Sink for Filtering<'_, S> {
+    fn text_at(&mut self, offset: u64) {
+        self.filters.at = offset;
+    }
+
     fn event(&mut self, event: Event<'_>) {
         let (field, text) = match event {
             Event::Reasoning(text) => (Field::Reasoning, text),
@@ -137,21 +156,25 @@ impl<S: Sink> Sink for Filtering<'_, S> {
 mod tests {
     use super::*;
 
-    /// The filtered text, the same for every cut into two and for single characters.
-    fn filtered(name: Filter, text: &str) -> String {
+    /// The filtered text and what was taken out, the same for every cut into two and for single characters.
+    fn filtered(name: Filter, text: &str) -> (String, String) {
         let run = |pieces: &[&str]| {
-            let mut filters = Filters::new(&[name]);
-            let mut out = String::new();
-            let mut sink = |event: Event<'_>| {
-                if let Event::Content(text) = event {
-                    out.push_str(text);
-                }
+            let mut filters = Filters::new(&[name], 256);
+            let (mut out, mut notes) = (String::new(), Vec::new());
+            let mut sink = |event: Event<'_>| match event {
+                Event::Content(text) => out.push_str(text),
+                Event::Note(note) => notes.push(note),
+                _ => {}
             };
+            let mut at = 0;
             for piece in pieces {
-                filters.over(&mut sink).event(Event::Content(piece));
+                let mut filtering = filters.over(&mut sink);
+                filtering.text_at(at);
+                filtering.event(Event::Content(piece));
+                at += piece.len() as u64;
             }
             filters.finish(&mut sink);
-            out
+            (out, notes)
         };
         let whole = run(&[text]);
         for (cut, _) in text.char_indices() {
@@ -159,20 +182,27 @@ mod tests {
         }
         let single: Vec<&str> = text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]).collect();
         assert_eq!(run(&single), whole);
-        whole
+        for note in &whole.1 {
+            let at = usize::try_from(note.offset).expect("a place in the text");
+            assert_eq!(&text[at..at + note.text.len()], note.text, "the offset is that of the text");
+        }
+        let gone: Vec<&str> = whole.1.iter().map(|note| note.text.as_str()).collect();
+        (whole.0, gone.join(" "))
     }
 
     #[test]
     fn written_line_breaks_become_real_ones_outside_code_and_formulas() {
         let text = r"a\nb\r\nc \\n `x\ny` $p\nq$ \(r\ns\) ```k\nl``` m\";
         let want = "a\nb\nc \\\\n `x\\ny` $p\\nq$ \\(r\\ns\\) ```k\\nl``` m\\";
-        assert_eq!(filtered(Filter::BackslashNewline, text), want);
-        assert_eq!(filtered(Filter::BackslashNewline, r"\r\rx\q"), "\n\nx\\q");
+        assert_eq!(filtered(Filter::BackslashNewline, text).0, want);
+        assert_eq!(filtered(Filter::BackslashNewline, r"\r\rx\q").0, "\n\nx\\q");
     }
 
     #[test]
     fn citation_marks_go_and_their_text_stays() {
         let text = "The <co>sill dries</co: 0:[1,2]> at five <c> </cot <co>x</co>.<co";
-        assert_eq!(filtered(Filter::Citations, text), "The sill dries at five <c> </cot x.<co");
+        let (left, gone) = filtered(Filter::Citations, text);
+        assert_eq!(left, "The sill dries at five <c> </cot x.<co");
+        assert_eq!(gone, "<co> </co: 0:[1,2]> <co> </co>");
     }
 }

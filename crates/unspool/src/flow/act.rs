@@ -37,7 +37,12 @@ impl Flow<'_> {
                 self.s.seen = 0;
             }
             Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
-            Action::Body => self.open_message(marker, end),
+            Action::Body => {
+                if self.s.place != Place::Header {
+                    self.end_message(marker, marker);
+                }
+                self.open_message(marker, end);
+            }
             Action::EndMessage => self.end_message(marker, end),
             Action::NextMessage => self.end_message(marker, marker),
             Action::Open(_) => {}

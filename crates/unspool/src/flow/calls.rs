@@ -28,15 +28,15 @@ struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
-    over: bool,
-    notes: Vec<(DiagnosticKind, usize, String, String)>,
+    /// Kind, place in the step's input (`None`: the call's own), text and message.
+    notes: Vec<(DiagnosticKind, Option<usize>, String, String)>,
 }
 
 impl<'a> Writer<'a> {
     /// Writes for an open call, at most so many bytes.
     #[inline]
     fn new(sink: &'a mut dyn crate::event::Sink, open: Option<&'a mut OpenCall>, most: usize) -> Self {
-        Self { sink, open, most, over: false, notes: Vec::new() }
+        Self { sink, open, most, notes: Vec::new() }
     }
 }
 
@@ -44,12 +44,20 @@ impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
         let Some(open) = &mut self.open else { return };
-        if json.is_empty() {
+        if json.is_empty() || open.full {
             return;
         }
+        let mut json = json;
         if open.written + json.len() > self.most {
-            self.over = true;
-            return;
+            // The body is read on to its end, so that what follows does not depend on the cuts of the input.
+            let mut room = self.most - open.written;
+            while !json.is_char_boundary(room) {
+                room -= 1;
+            }
+            json = &json[..room];
+            open.full = true;
+            let what = "the arguments are longer than the limit; their rest is left out";
+            self.notes.push((DiagnosticKind::LimitReached, None, open.name.clone(), what.to_owned()));
         }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
@@ -60,7 +68,7 @@ impl Out for Writer<'_> {
     }
 
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.notes.push((kind, at, text.to_owned(), message.to_owned()));
+        self.notes.push((kind, Some(at), text.to_owned(), message.to_owned()));
     }
 }
 
@@ -76,8 +84,9 @@ impl Flow<'_> {
                 self.s.thought_done = true;
                 self.s.reasoning_gap.push_str(lead);
             }
-            let text = if origin.place.thinks() { &opened.raw[origin.lead..] } else { &opened.raw[..] };
-            self.content(text);
+            let from = if origin.place.thinks() { origin.lead } else { 0 };
+            self.text_at = opened.start + from as u64;
+            self.content(&opened.raw[from..]);
             self.s.place = Place::Raw;
             self.s.fresh = false;
             self.s.mode = Mode::Text;
@@ -118,13 +127,15 @@ impl Flow<'_> {
             self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
         } else if function.is_none() {
             self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
+        } else if let Some(fault) = self.wishes.bad_schema(function) {
+            self.note(DiagnosticKind::BadSchema, call.start, name, &fault);
         }
         let waiting = call.raw.is_some().then(String::new);
         if !filtered && waiting.is_none() {
             self.s.calls += 1;
             self.sink.event(Event::CallStart { index: self.s.calls - 1, id: &id, name });
         }
-        call.open = Some(OpenCall { index, name: name.to_owned(), function, id, written: 0, waiting });
+        call.open = Some(OpenCall { index, name: name.to_owned(), function, id, written: 0, full: false, waiting });
     }
 
     /// An id for a call that the model gave none.
@@ -149,20 +160,20 @@ impl Flow<'_> {
         let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
         let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof: self.eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
-        let (notes, too_long) = (writer.notes, writer.over);
+        let notes = writer.notes;
+        let start = call.start;
         if let Some(raw) = &mut call.raw {
             raw.push_str(&input[..step.consumed]);
         }
         let at = self.pos;
         self.pos += step.consumed;
         for (kind, place, text, message) in notes {
-            let offset = self.offset(at + place);
+            let offset = place.map_or(start, |place| self.offset(at + place));
             self.note(kind, offset, &text, &message);
         }
-        let status = if too_long { Status::Broken } else { step.status };
-        match status {
+        match step.status {
             Status::More => Go::Wait,
-            _ => {
+            status => {
                 let Mode::Body(call) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
                 self.body_stopped(call, status);
                 Go::Again
@@ -215,6 +226,7 @@ impl Flow<'_> {
     /// The call is over: the client hears so, or gets it now if it had to wait, or never.
     fn close_call(&mut self, call: &mut Call, complete: bool) {
         let Some(open) = call.open.take() else { return };
+        let complete = complete && !open.full;
         if self.over() && !complete {
             self.note(DiagnosticKind::CallCutOff, call.start, &open.name, "the output ended inside this call");
         }

@@ -10,6 +10,7 @@ use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
+use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
 
 /// How messages are read.
@@ -70,7 +71,7 @@ impl ChannelTables {
             Some((header, _)) => match self.body(&self.read(header)) {
                 Body::Reasoning => state.place = Place::ReasonFresh,
                 Body::Content => {
-                    state.place = Place::Content;
+                    state.place = Place::After;
                     return (state, true);
                 }
                 _ => {}
@@ -147,24 +148,39 @@ impl Flow<'_> {
         match body {
             Body::Reasoning => {
                 self.s.place = Place::Reason;
-                self.join_reasoning();
+                if self.s.reasoning_said {
+                    self.s.reasoning_gap.clone_from(&channels.words.join);
+                }
             }
             Body::Content => {
-                self.s.place = Place::Content;
+                // Calls that count before any header do not count in a message to the user.
+                self.s.place = Place::After;
                 if self.s.content_said {
-                    self.s.content_gap = "\n".into();
+                    self.s.content_gap.clone_from(&channels.words.join);
                 }
             }
             Body::Calls => self.s.place = Place::Gap,
-            Body::Dropped | Body::Function(_) => self.s.place = Place::Broken,
+            Body::Dropped | Body::Function(_) => self.s.place = Place::Dropped,
         }
     }
 
-    /// Bodies of one kind are joined with one line break, written when the next one begins.
-    fn join_reasoning(&mut self) {
-        if self.s.reasoning_said {
-            self.s.reasoning_gap = "\n".into();
+    /// A header without its start marker stands in an open body: `held` up to the body marker, white space of `lead` bytes
+    /// in front. Where ids are known and the body marker is another token, it is text.
+    pub(crate) fn header_in_body(&mut self, lead: usize, end: usize) -> bool {
+        let Some(channels) = &self.tables.channels else { return false };
+        let (from, to) = (self.pos + lead, self.pos + end);
+        let at = to - channels.words.body.len();
+        if self.w[from..at].contains(char::is_whitespace) {
+            return false;
         }
+        let headers = &self.tables.set(Place::Header).patterns;
+        let marker = headers.iter().find(|p| p.action == Action::Body).and_then(|p| p.id);
+        if marker.is_some_and(|id| self.tokens.begins(self.offset(at), id) == Some(false)) {
+            return false;
+        }
+        self.end_message(self.pos, from);
+        self.open_message(at, to);
+        true
     }
 
     /// The body is the arguments of a function.

@@ -21,9 +21,10 @@ impl Flow<'_> {
 
     /// Gives text to the field of the place.
     pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
+        self.text_at = offset;
         match self.s.place {
             Place::Reason | Place::ReasonFresh => self.reasoning(text, offset),
-            Place::Broken => self.unplaced(text, offset),
+            Place::Broken | Place::Dropped => self.unplaced(text, offset),
             _ => self.content(text),
         }
     }
@@ -45,7 +46,15 @@ impl Flow<'_> {
             }
         }
         self.s.reasoning_said = true;
+        self.tell_place(offset);
         self.reasoning_event(text);
+    }
+
+    /// The format's filters say where in the output they take something away.
+    fn tell_place(&mut self, offset: u64) {
+        if !self.tables.words.filters.is_empty() {
+            self.sink.text_at(offset);
+        }
     }
 
     fn reasoning_event(&mut self, text: &str) {
@@ -91,6 +100,7 @@ impl Flow<'_> {
             }
         }
         self.s.content_said = true;
+        self.tell_place(self.text_at);
         self.sink.event(Event::Content(text));
     }
 
@@ -101,7 +111,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Text that a broken call's syntax cannot place.
+    /// Text that goes to a diagnostic alone.
     fn unplaced(&mut self, text: &str, offset: u64) {
         if self.s.unplaced.is_empty() {
             self.s.unplaced_at = offset;
@@ -114,12 +124,16 @@ impl Flow<'_> {
         self.s.unplaced.push_str(&text[..end]);
     }
 
-    /// Says what of a broken call was not placed.
+    /// Says what of a broken call, or of a message that is left out, was not placed.
     pub(crate) fn tell_unplaced(&mut self) {
         let text = std::mem::take(&mut self.s.unplaced);
         if !text.trim().is_empty() {
             let at = self.s.unplaced_at;
-            self.note(DiagnosticKind::UnplacedText, at, &text, "this text of a broken call has no place in its syntax");
+            let why = match self.s.place {
+                Place::Dropped => "the format leaves messages to this recipient out",
+                _ => "this text of a broken call has no place in its syntax",
+            };
+            self.note(DiagnosticKind::UnplacedText, at, &text, why);
         }
     }
 

@@ -38,6 +38,10 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
             (Guided::No, false) => "",
         };
         let block = if alternative.block.is_some() { " in its block" } else { "" };
+        if alternative.message {
+            writeln!(out, "opening {i}: {} then a message's body", program(&alternative.program))?;
+            continue;
+        }
         let body = tables.forms[alternative.form].body.name();
         writeln!(out, "opening {i}: {} then {body}{block}{when}", program(&alternative.program))?;
     }

@@ -12,6 +12,7 @@ pub(crate) mod ids;
 pub(crate) mod marker;
 mod opening;
 mod openings;
+mod roles;
 pub(crate) mod scanset;
 pub(crate) mod state;
 pub(crate) mod tables;
@@ -42,6 +43,14 @@ pub(crate) struct Wishes {
     pub(crate) seed: u64,
 }
 
+impl Wishes {
+    /// What of a function's schema cannot be used, in words.
+    pub(crate) fn bad_schema(&self, function: Option<usize>) -> Option<String> {
+        let fault = self.tools.at(function?)?.fault()?;
+        Some(format!("the function's schema cannot be used as a whole: {fault}"))
+    }
+}
+
 /// Whether a step wants to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
@@ -66,6 +75,8 @@ pub(crate) struct Flow<'a> {
     /// Offset of `w` in the output.
     pub(crate) base: u64,
     pub(crate) eof: Eof,
+    /// Offset in the output of the text that goes out next, for the format's filters.
+    pub(crate) text_at: u64,
 }
 
 impl Flow<'_> {

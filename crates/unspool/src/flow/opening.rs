@@ -48,6 +48,7 @@ impl Flow<'_> {
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
         if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
             && !self.bare(opening)
+            && !self.opens_message(opening)
         {
             self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
@@ -58,7 +59,8 @@ impl Flow<'_> {
                 (i, Thread::at(from))
             })
             .collect();
-        self.s.mode = Mode::Head(Head { origin, threads });
+        let message = self.opens_message(opening);
+        self.s.mode = Mode::Head(Head { origin, threads, last: origin.first, message });
     }
 
     /// Whether an opening has no marker of its own.
@@ -66,12 +68,16 @@ impl Flow<'_> {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].bare)
     }
 
+    /// Whether it is the next message that may open, not a call.
+    fn opens_message(&self, opening: usize) -> bool {
+        self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
+    }
+
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
         let mut accepted = None;
-        let mut last = head.origin.first;
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
@@ -80,7 +86,7 @@ impl Flow<'_> {
                 Advance::Accept if accepted.is_none() => accepted = Some(i),
                 Advance::Accept | Advance::More => {}
                 Advance::Fail => {
-                    last = last.max(thread.pos);
+                    head.last = head.last.max(thread.pos);
                     head.threads.remove(i);
                     continue;
                 }
@@ -90,12 +96,26 @@ impl Flow<'_> {
         if let Some(i) = accepted {
             let (alternative, thread) = head.threads[i].clone();
             let origin = head.origin;
-            self.accept(alternative, &thread, origin);
+            if tables.alternatives[alternative].message {
+                self.s.mode = Mode::Text;
+                if !self.header_in_body(origin.lead, thread.pos) {
+                    self.begin_text(self.pos + origin.first);
+                }
+            } else {
+                self.accept(alternative, &thread, origin);
+            }
             return Go::Again;
         }
-        if head.threads.is_empty() || held.len() > limits.head + limits.name {
-            let origin = head.origin;
-            self.retreat_held(origin, last);
+        // A recipient is one word, so prose is let go at its next blank.
+        let prose = head.message && held[head.origin.first..].contains(char::is_whitespace);
+        if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
+            let (origin, last) = (head.origin, head.last);
+            if head.message {
+                self.s.mode = Mode::Text;
+                self.begin_text(self.pos + origin.first);
+            } else {
+                self.retreat_held(origin, last);
+            }
             return Go::Again;
         }
         Go::Wait
@@ -223,10 +243,12 @@ impl Flow<'_> {
     fn cut_off(&self, held: &str, from: usize) -> bool {
         let rest = held[from.min(held.len())..].trim_start();
         !rest.is_empty()
-            && self.tables.alternatives.iter().any(|a| match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
-                Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
-                Some(Op::Slot(_)) => true,
-                _ => false,
+            && self.tables.alternatives.iter().filter(|a| !a.message).any(|a| {
+                match a.program.ops.iter().find(|op| !matches!(op, Op::Space)) {
+                    Some(Op::Literal(literal)) => literal.at(rest.as_bytes()) != Match::No,
+                    Some(Op::Slot(_)) => true,
+                    _ => false,
+                }
             })
     }
 

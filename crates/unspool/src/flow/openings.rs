@@ -54,6 +54,23 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// A header without its start marker, where a message is open: ` to=RECIPIENT` up to the body marker.
+    pub(super) fn header_in_body(&mut self, body: &str) -> (Role, usize) {
+        let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
+        let opening = self.opening(vec![self.alternatives.len()]);
+        self.alternatives.push(Alternative {
+            program: Program::new(&parts, false),
+            form: 0,
+            block: None,
+            bare: false,
+            at_start: false,
+            guided: Guided::No,
+            message: true,
+        });
+        let lead = vec![Strip { text: " ".into(), of_marker: true }];
+        (Role { marker: Marker { literal: "to=".into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
+    }
+
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {
         let mut all = parts.to_vec();
         let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
@@ -100,6 +117,7 @@ impl Builder<'_> {
                 bare: false,
                 at_start: tools.r#where == Where::Start && !is_marker(first.text()),
                 guided: Guided::No,
+                message: false,
             });
         }
         let opening = self.opening(alternatives);
@@ -128,6 +146,7 @@ impl Builder<'_> {
             bare: false,
             at_start: false,
             guided: Guided::No,
+            message: false,
         };
         match take_first_literal(&mut program) {
             Some(first) => {
@@ -220,6 +239,7 @@ impl Builder<'_> {
                     bare: true,
                     at_start: true,
                     guided: *guided,
+                    message: false,
                 });
             }
             let opening = self.opening(alternatives);

@@ -32,10 +32,12 @@ pub(crate) enum Place {
     Broken,
     /// Inside a call that the request does not want: its raw text is content.
     Raw,
+    /// In a message that the format leaves out.
+    Dropped,
 }
 
 impl Place {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Header,
         Self::Wait,
         Self::ReasonFresh,
@@ -47,6 +49,7 @@ impl Place {
         Self::Block,
         Self::Broken,
         Self::Raw,
+        Self::Dropped,
     ];
 
     /// Whether text here is a thought.
@@ -88,6 +91,10 @@ pub(crate) struct Origin {
 pub(crate) struct Head {
     pub(crate) origin: Origin,
     pub(crate) threads: Vec<(usize, Thread)>,
+    /// How far the alternatives fitted that have failed, at most.
+    pub(crate) last: usize,
+    /// It is the next message that may open, not a call.
+    pub(crate) message: bool,
 }
 
 /// An envelope before its name.
@@ -127,6 +134,8 @@ pub(crate) struct OpenCall {
     pub(crate) id: String,
     /// Bytes of arguments written.
     pub(crate) written: usize,
+    /// They have reached the limit; their rest is left out.
+    pub(crate) full: bool,
     /// Arguments that wait for the call's end (`incomplete_calls`).
     pub(crate) waiting: Option<String>,
 }

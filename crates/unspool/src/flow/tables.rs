@@ -10,7 +10,7 @@ use crate::scan::Literal;
 
 use super::channels::ChannelTables;
 use super::marker::{Marker, Strip, around};
-use super::openings::is_marker;
+use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
 
@@ -32,6 +32,8 @@ pub(crate) struct Alternative {
     pub(crate) at_start: bool,
     /// For which request it counts.
     pub(crate) guided: Guided,
+    /// The next message opens, not a call.
+    pub(crate) message: bool,
 }
 
 /// Openings that only a `tool_choice` brings.
@@ -308,21 +310,18 @@ impl Builder<'_> {
             .or_else(|| self.source.tools.and_then(|f| f.channels.as_ref()))
     }
 
-    fn messages(&self) -> Option<Messages> {
-        let words = self.channel_words()?;
+    fn messages(&mut self) -> Option<Messages> {
+        let words = self.channel_words()?.clone();
+        let bare = words.restart.then(|| self.header_in_body(&words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };
-        Some(Messages {
-            body: roles(std::slice::from_ref(&words.body), Action::Body),
-            end: roles(&words.end, Action::EndMessage),
-            next: if words.restart {
-                roles(std::slice::from_ref(&words.start), Action::NextMessage)
-            } else {
-                Vec::new()
-            },
-            unframed: words.unframed,
-        })
+        let body = roles(std::slice::from_ref(&words.body), Action::Body);
+        let next = bare.map_or_else(Vec::new, |(role, opening)| {
+            let start = roles(std::slice::from_ref(&words.start), Action::NextMessage);
+            [start, body.clone(), vec![(role, Action::Open(opening))]].concat()
+        });
+        Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }
 
     fn thoughts(&self) -> Result<Vec<(Marker, Marker)>, Fault> {
@@ -425,93 +424,6 @@ impl Builder<'_> {
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
-        }
-    }
-}
-
-fn act(roles: &[Role], action: Action) -> Vec<(Role, Action)> {
-    roles.iter().map(|role| (role.clone(), action)).collect()
-}
-
-fn open(roles: &[(Role, usize)]) -> Vec<(Role, Action)> {
-    roles.iter().map(|(role, opening)| (role.clone(), Action::Open(*opening))).collect()
-}
-
-/// All that a pair looks for, by kind.
-struct Roles {
-    opens: Vec<(Role, Action)>,
-    closes: Vec<(Role, Action)>,
-    ended: Vec<(Role, Action)>,
-    outside: Vec<(Role, Action)>,
-    inside: Vec<(Role, Action)>,
-    gap: Vec<(Role, Action)>,
-    framed: Vec<(Role, Action)>,
-    headers: Vec<(Role, Action)>,
-    drops: Vec<(Role, Action)>,
-    close_blocks: Vec<(Role, Action)>,
-    close_calls: Vec<(Role, Action)>,
-}
-
-impl Roles {
-    fn rest(&self) -> Vec<(Role, Action)> {
-        [&self.headers[..], &self.drops].concat()
-    }
-
-    fn closers(&self) -> Vec<(Role, Action)> {
-        [&self.close_blocks[..], &self.close_calls].concat()
-    }
-
-    /// What counts in a place, in order of rank.
-    fn at(&self, place: Place, one_block: bool) -> Vec<(Role, Action)> {
-        let thinking = [&self.opens[..], &self.closes].concat();
-        let rest = self.rest();
-        // A list's bare bracket closes only where the list is open.
-        let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_marker(&r.marker.literal)).collect();
-        let after_call = [&self.gap[..], &marked].concat();
-        let reason = [&self.closes[..], &self.ended, &self.drops].concat();
-        match place {
-            Place::Header | Place::Wait | Place::Content => {
-                [&thinking, &self.outside, &self.framed, &rest[..]].concat()
-            }
-            Place::Reason if one_block => reason,
-            Place::ReasonFresh | Place::Reason => [&self.opens[..], &reason].concat(),
-            Place::After => [&self.outside[..], &self.framed, &rest].concat(),
-            Place::Gap => [&thinking[..], &self.outside, &after_call, &self.framed, &rest].concat(),
-            Place::GapAfter => [&self.outside[..], &after_call, &self.framed, &rest].concat(),
-            Place::Block => {
-                let calls =
-                    [&self.close_blocks[..], &self.inside, &self.outside, &thinking, &self.close_calls].concat();
-                [&calls[..], &self.framed, &rest].concat()
-            }
-            Place::Broken => {
-                [&self.closers()[..], &self.inside, &self.outside, &thinking, &self.framed, &rest].concat()
-            }
-            Place::Raw => [&self.closers()[..], &thinking, &rest].concat(),
-        }
-    }
-}
-
-/// Patterns of a format of messages.
-struct Messages {
-    body: Vec<(Role, Action)>,
-    end: Vec<(Role, Action)>,
-    next: Vec<(Role, Action)>,
-    unframed: bool,
-}
-
-impl Messages {
-    fn at(&self, place: Place, roles: &Roles) -> Vec<(Role, Action)> {
-        let calls = if self.unframed { &roles.outside[..] } else { &[] };
-        let inside = [&roles.inside[..], &roles.closers()].concat();
-        let rest = roles.rest();
-        match place {
-            Place::Header => [&self.body, &self.end, calls, &rest].concat(),
-            Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, &rest].concat(),
-            Place::Block | Place::Broken | Place::Gap | Place::GapAfter => {
-                [&self.end[..], &self.next, &inside, calls, &rest].concat()
-            }
-            Place::Raw => [&self.end[..], &rest].concat(),
-            _ => [&self.end[..], &self.next, calls, &rest].concat(),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The words of a format file.
-
-use std::collections::BTreeMap;
+//! The words of a format file; those of calls and of examples have files of their own.
 
 use serde::{Deserialize, Serialize};
+
+pub use super::example::{Example, ExampleCall, ExampleNames};
+pub use super::tools::*;
 
 /// One value, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -48,6 +49,8 @@ pub struct FormatFile {
     pub models: List,
     /// One line for the docs.
     pub note: String,
+    /// Names of other files' tools halves that are known to go with the reasoning half.
+    pub pairs: List,
     /// One half never works without the other: naming one brings both.
     pub bound: bool,
     /// Key of the tokenizer config under which the checkpoint brings its own description of a reply.
@@ -242,229 +245,8 @@ pub enum Filter {
     Citations,
 }
 
-/// `[tools]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tools {
-    /// Wrapper of several calls.
-    pub block: List,
-    /// One call.
-    pub call: List,
-    /// One parameter.
-    pub param: List,
-    /// Separator of calls.
-    pub between: List,
-    /// One block for all calls, or one for each.
-    pub group: Group,
-    /// Where a call without a marker counts.
-    pub r#where: Where,
-    /// What an untyped value is whose type the schema does not say.
-    pub silent: Silent,
-    /// Untyped values may be Python literals.
-    pub python: bool,
-    /// Blanks are allowed inside tags.
-    pub loose: bool,
-    /// `[tools.envelope]`
-    pub envelope: EnvelopeWords,
-    /// `[tools.params]`
-    pub params: ParamsWords,
-    /// `[tools.elements]`
-    pub elements: ElementsWords,
-    /// `[tools.literals]`
-    pub literals: LiteralsWords,
-}
-
-/// `tools.group`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Group {
-    /// One block for all calls.
-    #[default]
-    All,
-    /// One block for each call.
-    Each,
-}
-
-/// `tools.where`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Where {
-    /// Anywhere.
-    #[default]
-    Anywhere,
-    /// Only where nothing but white space precedes.
-    Start,
-}
-
-/// `tools.silent`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Silent {
-    /// Text.
-    #[default]
-    Text,
-    /// JSON if it decodes, else text.
-    Json,
-}
-
-/// `[tools.envelope]`: JSON object(s) around name and arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EnvelopeWords {
-    /// What the JSON is.
-    pub container: Container,
-    /// Keys of the name.
-    pub name: List,
-    /// Keys of the arguments.
-    pub arguments: List,
-    /// Keys of the id.
-    pub id: List,
-    /// Keys, or `{NAME: ARGUMENTS}`.
-    pub shape: Shape,
-    /// When the head is complete.
-    pub commit: Commit,
-}
-
-impl Default for EnvelopeWords {
-    fn default() -> Self {
-        Self {
-            container: Container::default(),
-            name: List(vec!["name".into()]),
-            arguments: List(vec!["arguments".into(), "parameters".into()]),
-            id: List::default(),
-            shape: Shape::default(),
-            commit: Commit::default(),
-        }
-    }
-}
-
-/// `envelope.container`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Container {
-    /// One object is one call.
-    #[default]
-    Object,
-    /// A list of objects.
-    Array,
-    /// One object or a list.
-    Either,
-}
-
-/// `envelope.shape`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// `{"name": NAME, "arguments": ARGUMENTS}`
-    #[default]
-    Keys,
-    /// `{NAME: ARGUMENTS}`
-    Key,
-}
-
-/// `envelope.commit`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Commit {
-    /// The name makes it a call.
-    #[default]
-    Name,
-    /// Name and the key of the arguments make it a call.
-    Arguments,
-}
-
-/// `[tools.params]`: flat parameters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ParamsWords {
-    /// Outer white space of a value, beside framing.
-    pub trim: Trim,
-    /// Who wins when `{type}` and the schema differ.
-    pub typed: Typed,
-    /// Entities and CDATA in values.
-    pub escape: Escape,
-    /// Entities in attributes.
-    pub attr: Escape,
-    /// Byte-level marks (U+0120, U+010A) are a blank and a line break.
-    pub marks: bool,
-    /// A first parameter of this name, not in the schema, holding an object, is the arguments.
-    pub unwrap: List,
-}
-
-/// `params.trim`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trim {
-    /// Kept.
-    #[default]
-    None,
-    /// Trimmed.
-    All,
-}
-
-/// `params.typed`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Typed {
-    /// What the model wrote.
-    #[default]
-    Model,
-    /// What the schema says.
-    Schema,
-}
-
-/// `params.escape`, `params.attr`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Escape {
-    /// Text as it stands.
-    #[default]
-    None,
-    /// XML entities (and, in values, CDATA).
-    Xml,
-}
-
-/// `[tools.elements]`: nested elements.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ElementsWords {
-    /// Opening tag, with `{key}`.
-    pub open: String,
-    /// Closing tag, with `{key}`.
-    pub close: String,
-    /// Name of a list's elements when written.
-    pub item: String,
-}
-
-impl Default for ElementsWords {
-    fn default() -> Self {
-        Self { open: "<{key}>".into(), close: "</{key}>".into(), item: "item".into() }
-    }
-}
-
-/// `[tools.literals]`: Gemma literals.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LiteralsWords {
-    /// String delimiter: one for both sides, or opener and closer.
-    pub string: List,
-    /// What stands between delimiters.
-    pub delimited: Delimited,
-}
-
-/// `literals.delimited`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Delimited {
-    /// A string.
-    #[default]
-    String,
-    /// A value that the schema types.
-    Untyped,
-}
-
 /// `[channels]`: a format of messages, and how it is read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channels {
     /// A message begins.
@@ -485,10 +267,31 @@ pub struct Channels {
     pub calls: Option<String>,
     /// Recipients that are never functions.
     pub builtin: List,
+    /// What stands between two bodies of one kind.
+    pub join: String,
     /// A header begins a message although no end came.
     pub restart: bool,
     /// A call counts before any header.
     pub unframed: bool,
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self {
+            start: String::new(),
+            channel: None,
+            r#type: None,
+            body: String::new(),
+            end: List::default(),
+            route: Vec::new(),
+            r#else: None,
+            calls: None,
+            builtin: List::default(),
+            join: "\n".into(),
+            restart: false,
+            unframed: false,
+        }
+    }
 }
 
 /// One entry of `channels.route`.
@@ -528,7 +331,17 @@ pub struct Ids {
     /// Template of native call ids.
     pub call: Option<String>,
     /// Tokens that must be single vocabulary entries.
-    pub need: List,
+    pub need: Need,
+}
+
+/// `[ids.need]`: tokens that must be single vocabulary entries, by half.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Need {
+    /// For the reasoning half.
+    pub reasoning: List,
+    /// For the tools half.
+    pub tools: List,
 }
 
 /// `ids.by`
@@ -561,9 +374,20 @@ pub struct Serve {
     /// How required and named choices are written.
     pub required: Required,
     /// Default strict level of the grammar.
-    pub level: Option<String>,
-    /// `own`: refuses another family's half.
-    pub pairs: Option<String>,
+    pub level: Level,
+}
+
+/// `serve.level`: how strict the grammar of calls is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Only tools that are declared strict.
+    #[default]
+    Auto,
+    /// Every call's markup and name.
+    Function,
+    /// Also every call's arguments.
+    Parameter,
 }
 
 /// `serve.keep_special`
@@ -588,32 +412,6 @@ pub enum Required {
     Native,
     /// As guided JSON.
     Json,
-}
-
-/// `[[example]]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Example {
-    /// Raw output.
-    pub text: String,
-    /// End of the prompt.
-    pub prompt: Option<String>,
-    /// Request fields that matter.
-    pub request: BTreeMap<String, serde_json::Value>,
-    /// Expected reasoning.
-    pub reasoning: Option<String>,
-    /// Expected content.
-    pub content: Option<String>,
-    /// Expected calls: `{ name, arguments }`.
-    pub calls: Vec<ExampleCall>,
-}
-
-/// One expected call of an example.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExampleCall {
-    /// Name of the function.
-    pub name: String,
-    /// Its arguments.
-    pub arguments: serde_json::Value,
+    /// Not at all: a request that has to be sure of its calls is refused.
+    Refuse,
 }

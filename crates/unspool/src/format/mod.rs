@@ -1,8 +1,8 @@
 //! Formats: one file of templates per model family.
 
 mod clash;
-pub mod template;
-
+mod example;
 pub mod file;
-
 pub mod source;
+pub mod template;
+mod tools;

@@ -379,13 +379,27 @@ impl Machine {
         input.cx.out.answering(input.own(at));
     }
 
+    /// The end of the shortest text, from `at` on, that shows no delimiter to begin at `visible`, its first visible
+    /// character; none if only the end of the output showed it.
+    fn decided(&self, input: &Input<'_, '_>, at: usize, visible: usize) -> Option<usize> {
+        let ends = input.text[visible..].char_indices().map(|(i, c)| visible + i + c.len_utf8());
+        ends.take(LOOK_AROUND).find(|end| {
+            let view = View { text: &input.text[..*end], eof: false, ..self.view(input) };
+            !matches!(first(&self.spec, view, at, &mut Found::default()).0, Hit::Pending(start) if start <= visible)
+        })
+    }
+
     /// Gives text of a field.
     fn say(&mut self, input: &mut Input<'_, '_>, kind: Kind, range: Range<usize>) {
         if kind != Kind::Thinking && self.state.phase == Phase::Waiting {
             let text = input.text.get(range.clone()).unwrap_or_default();
             let blank = text.len() - text.trim_start().len();
-            if let Some(first) = text[blank..].chars().next() {
-                self.answering(input, range.start + blank + first.len_utf8());
+            if blank < text.len() {
+                match self.decided(input, range.start, range.start + blank) {
+                    Some(at) => self.answering(input, at),
+                    // The end of the output says nothing about reasoning.
+                    None => self.state.phase = Phase::Answering,
+                }
             }
         }
         let from = range.start.max(input.prompt);

@@ -3,6 +3,7 @@
 //! A schema is compiled once per request into a flat list of types. What cannot be read says nothing; it never fails.
 
 mod compile;
+mod fault;
 mod kinds;
 
 use std::collections::HashMap;
@@ -27,6 +28,8 @@ pub struct ToolSet {
 pub struct FunctionSchema {
     /// The first is the object of all parameters. Types refer to each other by position, so a schema may be recursive.
     types: Vec<Type>,
+    /// What of the schema cannot be used.
+    fault: Option<String>,
 }
 
 /// A type of a [`FunctionSchema`], by position.
@@ -108,7 +111,13 @@ impl FunctionSchema {
     /// Compiles the JSON schema of a function's parameters.
     #[must_use]
     pub fn new(parameters: &Value) -> Self {
-        Self { types: compile::types(parameters) }
+        Self { types: compile::types(parameters), fault: fault::find(parameters) }
+    }
+
+    /// What of the schema cannot be used for typing, in words: parameters that are no schema, a reference that leads nowhere.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// Whether the function has a parameter of this name.
@@ -239,6 +248,9 @@ mod tests {
         assert!(tools.get("nested").unwrap().declares("a"));
         assert!(tools.get("flat").unwrap().declares("b"));
         assert!(tools.get("odd").unwrap().parameter("x").is_none());
+        let fault = |name: &str| tools.get(name).unwrap().fault();
+        assert_eq!((fault("bare"), fault("flat")), (None, None));
+        assert_eq!(fault("odd"), Some("the parameters are no schema"));
         assert!(ToolSet::from_openai(&Value::Null).is_empty());
     }
 

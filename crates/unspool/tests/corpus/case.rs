@@ -261,9 +261,10 @@ impl Case {
 pub(crate) static CASES: LazyLock<Vec<Case>> = LazyLock::new(load);
 
 fn load() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let mut files: Vec<_> = fs::read_dir(&folder)
-        .expect("the corpus folder is there")
+    let folders = ["corpus", "cases"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name));
+    let mut files: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("the folder of cases is there"))
         .map(|entry| entry.expect("a folder entry").path())
         .filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
         .collect();

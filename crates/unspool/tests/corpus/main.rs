@@ -1,4 +1,4 @@
-//! The corpus door: every case of `corpus/*.jsonl` through every way to cut its output, compared as `corpus/README.md` says.
+//! The corpus door: every case of `corpus/*.jsonl` and `cases/*.jsonl` through every way to cut its output, compared as `corpus/README.md` says.
 //!
 //! `UNSPOOL_CASES=part` keeps the cases whose id contains the part (several, divided by commas, are alternatives),
 //! `UNSPOOL_VERBOSE=1` shows every failure with both values in full, and `UNSPOOL_SUMMARY=1` prints how many cases of

@@ -31,7 +31,7 @@ pub(crate) struct Names {
 }
 
 /// Parsers of formats whose messages begin with a header.
-const WITH_HEADERS: [&str; 4] = ["openai", "openai_gptoss", "inkling", "muse_glimmer"];
+const WITH_HEADERS: [&str; 6] = ["openai", "openai_gptoss", "inkling", "muse_glimmer", "muse", "musespark1x"];
 
 impl Names {
     pub(crate) fn have_headers(&self) -> bool {
@@ -45,9 +45,9 @@ impl Names {
 
 /// All cases, or those with one of the names in `UNSPOOL_NAMES`.
 pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let mut files: Vec<_> =
-        fs::read_dir(folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
+    let folders = ["corpus", "cases"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name));
+    let listed = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of cases"));
+    let mut files: Vec<_> = listed.map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
     let texts = files.iter().map(|file| fs::read_to_string(file).expect("a corpus file"));

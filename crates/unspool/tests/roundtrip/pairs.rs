@@ -25,6 +25,8 @@ impl fmt::Display for Names {
 const THINK_IN_CONTENT: &[&str] = &["minimax_m2_append_think"];
 /// Formats whose calls count only where nothing stands before.
 const CALLS_FIRST: &[&str] = &["pythonic", "llama4_pythonic"];
+/// Names whose format the checkpoint brings: there is nothing to write with.
+const CHECKPOINTS: &[&str] = &["hf", "beam"];
 /// Formats that think only if the request asks for it.
 const THINK_ON_REQUEST: &[&str] = &["deepseek_v3", "poolside_v1", "hy_v3"];
 
@@ -73,7 +75,7 @@ impl Names {
 pub(crate) fn all_names() -> Vec<Names> {
     let registry = Registry::builtin();
     let (reasoning, tools) = (registry.names(Half::Reasoning), registry.names(Half::Tools));
-    assert!(reasoning.len() >= 37 && tools.len() >= 53, "{} + {} names", reasoning.len(), tools.len());
+    assert!(reasoning.len() == 42 && tools.len() == 58, "{} + {} names", reasoning.len(), tools.len());
     let mut all: Vec<Names> = Vec::new();
     for name in &reasoning {
         all.push(Names::new(Some(name), None));
@@ -82,7 +84,7 @@ pub(crate) fn all_names() -> Vec<Names> {
         }
     }
     all.extend(tools.iter().map(|name| Names::new(None, Some(name))));
-    all.retain(|n| !n.has(&["hf"]));
+    all.retain(|n| !n.has(CHECKPOINTS));
     all
 }
 
@@ -95,7 +97,7 @@ pub(crate) fn mixed_names() -> Vec<Names> {
     for (i, reasoning) in registry.names(Half::Reasoning).iter().enumerate() {
         for j in 0..TRIED {
             let names = Names::new(Some(reasoning), Some(&tools[(i * 7 + j * 13) % tools.len()]));
-            if !names.has(&["hf"]) && registry.pair(&names.setup()).is_ok() {
+            if !names.has(CHECKPOINTS) && registry.pair(&names.setup()).is_ok() {
                 mixed.push(names);
             }
         }

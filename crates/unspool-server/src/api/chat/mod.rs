@@ -63,7 +63,7 @@ pub(super) async fn serve(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (_, body) = json_body(&headers, body)?;
-    let request = Arc::new(app.admit(ChatRequest::read(&body, app.tool_rules())?));
+    let request = Arc::new(app.chat_request(&body)?);
     drop(body);
     let frame = Frame {
         id: answer_id("chatcmpl", &headers),
@@ -99,17 +99,17 @@ pub(super) fn name_request(response: &mut Response, request: &ChatRequest) {
 }
 
 /// Begins the one answer to a request of another surface.
-pub(super) async fn reply(app: &App, request: &Arc<ChatRequest>, surface: Surface) -> Result<Reply, ApiError> {
+pub(super) async fn reply(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Reply, ApiError> {
     let one = Arc::new(ChatRequest { n: 1, ..ChatRequest::clone(request) });
     let mut replies = replies(app, &one, surface).await?;
     replies.pop().ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer was begun"))
 }
 
 /// Begins all answers to a request. Whatever is wrong until their first byte is an error of the request.
-async fn replies(app: &App, request: &Arc<ChatRequest>, surface: Surface) -> Result<Vec<Reply>, ApiError> {
+async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Vec<Reply>, ApiError> {
     let mut request = Arc::clone(request);
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
-    let prompt = Arc::new(app.backend().prompt(&request)?);
+    let prompt = Arc::new(app.prompt(&request).await?);
     app.fit(&mut request, &prompt)?;
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;

@@ -22,6 +22,16 @@ pub struct ChatRequest {
     pub model: Option<String>,
     /// The conversation.
     pub messages: Vec<ChatMessage>,
+    /// The conversation as it came, for templates.
+    pub raw_messages: Vec<Value>,
+    /// A text that is given to the model as it is, where the request is no conversation.
+    pub raw_prompt: Option<String>,
+    /// A chat template that the request brings.
+    pub template: Option<String>,
+    /// Documents that a template may show.
+    pub documents: Option<Value>,
+    /// Whether the tokenizer adds the special tokens around the prompt; a template mostly writes them itself.
+    pub add_special_tokens: bool,
     /// The tools, as they came.
     pub tools: Vec<Value>,
     /// What the parser needs.
@@ -75,7 +85,8 @@ pub enum Delivery {
 }
 
 /// Fields that the gateway answers for itself; all others go on to the backend.
-const OWN_FIELDS: [&str; 31] = [
+const OWN_FIELDS: [&str; 32] = [
+    "chat_template",
     "model",
     "messages",
     "tools",
@@ -110,8 +121,7 @@ const OWN_FIELDS: [&str; 31] = [
 ];
 
 /// Fields that vLLM refuses without a flag that this gateway does not have yet, and why.
-const REFUSED: [(&str, &str); 3] = [
-    ("chat_template", "a chat template in the request is not allowed here"),
+const REFUSED: [(&str, &str); 2] = [
     ("mm_processor_kwargs", "processor arguments in the request are not allowed here"),
     ("thinking_token_budget", "a budget for thinking needs a backend that is set up for it"),
 ];
@@ -136,10 +146,20 @@ impl ChatRequest {
             hash: request_hash(object),
             model: parsed.model,
             messages: parsed.messages,
+            raw_messages: object.get("messages").and_then(Value::as_array).cloned().unwrap_or_default(),
+            raw_prompt: None,
+            template: parsed.chat_template.filter(|template| !template.is_empty()),
+            documents: object.get("documents").filter(|value| !value.is_null()).cloned(),
+            add_special_tokens: parsed.add_special_tokens == Some(true),
             tools: parsed.tools.unwrap_or_default(),
             response_format: parsed.response_format,
             parse,
         };
+        if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
+            // A call must come, so the answer has no form; vLLM passes over it too.
+            request.response_format = None;
+            request.sampling.others.remove("response_format");
+        }
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
     }
@@ -155,8 +175,19 @@ impl ChatRequest {
     #[must_use]
     pub fn of_prompt(prompt: String, sampling: Sampling, hash: u64) -> Self {
         let parse = Request { tool_choice: ToolChoice::None, tools: Arc::default(), ..Request::default() };
-        let messages = vec![ChatMessage::user(prompt)];
-        Self { messages, parse, sampling, hash, n: 1, generation_prompt: true, ..Self::default() }
+        let raw_messages = vec![serde_json::json!({"role": "user", "content": prompt})];
+        let messages = vec![ChatMessage::user(prompt.clone())];
+        Self {
+            messages,
+            raw_messages,
+            raw_prompt: Some(prompt),
+            parse,
+            sampling,
+            hash,
+            n: 1,
+            generation_prompt: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -168,9 +199,6 @@ fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> 
         if object.get(field).is_some_and(|value| !value.is_null()) {
             return Err(ApiError::bad_field(field, why));
         }
-    }
-    if object.get("chat_template_kwargs").and_then(|kwargs| kwargs.get("chat_template")).is_some() {
-        return Err(ApiError::bad_field("chat_template_kwargs", REFUSED[0].1));
     }
     if body.logprobs == Some(true) || body.top_logprobs.is_some_and(|count| count > 0) {
         return Err(ApiError::bad_field("logprobs", "log probabilities are not available"));

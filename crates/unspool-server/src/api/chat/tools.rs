@@ -6,6 +6,9 @@ use unspool::{Request, ToolChoice};
 use super::types::ChatBody;
 use crate::error::ApiError;
 
+/// Longest name of a function, in bytes: the parser's limit `name`.
+const LONGEST_NAME: usize = 256;
+
 /// What this server's flags allow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolRules {
@@ -78,24 +81,56 @@ fn function_names(tools: Option<&[Value]>) -> Result<Option<Vec<String>>, ApiErr
     if tools.is_empty() {
         return Err(ApiError::bad_field("tools", "`tools` is empty").hint("leave it out if there are no tools"));
     }
-    let name = |(index, tool): (usize, &Value)| {
+    let mut names: Vec<String> = Vec::new();
+    for (index, tool) in tools.iter().enumerate() {
         let field = format!("tools[{index}]");
-        match tool.get("type").and_then(Value::as_str) {
-            Some("function") => {}
-            Some(other) => {
-                return Err(ApiError::bad_field(
-                    &field,
-                    format!("a tool's `type` is `{other}`; only functions are served"),
-                ));
-            }
-            None => return Err(ApiError::bad_field(&field, "a tool needs `type: \"function\"`")),
+        let name = function_name(&field, tool)?;
+        if let Some(other) = names.iter().position(|known| *known == name) {
+            let message = format!("the name `{name}` is that of tools[{other}] already");
+            return Err(ApiError::bad_field(&format!("{field}.function.name"), message)
+                .hint("give each function a name of its own"));
         }
-        match tool.pointer("/function/name").and_then(Value::as_str) {
-            Some(name) if !name.is_empty() => Ok(name.to_owned()),
-            _ => Err(ApiError::bad_field(&format!("{field}.function.name"), "a tool's function needs a name")),
+        names.push(name);
+    }
+    Ok(Some(names))
+}
+
+/// The name of a tool's function, after the tool is checked.
+fn function_name(field: &str, tool: &Value) -> Result<String, ApiError> {
+    match tool.get("type").and_then(Value::as_str) {
+        Some("function") => {}
+        Some(other) => {
+            return Err(ApiError::bad_field(field, format!("a tool's `type` is `{other}`; only functions are served")));
         }
-    };
-    tools.iter().enumerate().map(name).collect::<Result<_, _>>().map(Some)
+        None => return Err(ApiError::bad_field(field, "a tool needs `type: \"function\"`")),
+    }
+    let function = tool.get("function").unwrap_or(&Value::Null);
+    for (key, fits, kind) in [
+        ("parameters", Value::is_object as fn(&Value) -> bool, "a JSON schema, that is, an object"),
+        ("description", Value::is_string, "a text"),
+        ("strict", Value::is_boolean, "true or false"),
+    ] {
+        if function.get(key).is_some_and(|value| !value.is_null() && !fits(value)) {
+            return Err(ApiError::bad_field(&format!("{field}.function.{key}"), format!("`{key}` must be {kind}")));
+        }
+    }
+    let fault = |message: &str| ApiError::bad_field(&format!("{field}.function.name"), message);
+    match function.get("name").and_then(Value::as_str) {
+        None | Some("") => Err(fault("a tool's function needs a name")),
+        Some(name) if name.len() > LONGEST_NAME => {
+            Err(fault(&format!("a function's name has at most {LONGEST_NAME} bytes; this one has {}", name.len())))
+        }
+        Some(name) => match name.chars().find(|c| !names_a_function(*c)) {
+            Some(c) => Err(fault(&format!("a function's name cannot hold {c:?}, which no model's syntax can say"))
+                .hint("letters, digits, `_`, `-`, `.`, `:` and `/` are safe in every format")),
+            None => Ok(name.to_owned()),
+        },
+    }
+}
+
+/// Whether a format can write this in a name: what ends a name in some markup would cut it there.
+fn names_a_function(c: char) -> bool {
+    !(c.is_whitespace() || c.is_control() || "<>{}[]()\"'`".contains(c))
 }
 
 /// Whether the choice is one of the four forms, with the exact place where it is not.

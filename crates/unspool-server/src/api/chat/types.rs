@@ -50,6 +50,10 @@ pub struct ChatBody {
     pub add_generation_prompt: Option<bool>,
     /// Whether the answer goes on with the last message.
     pub continue_final_message: Option<bool>,
+    /// A chat template that counts before the model's.
+    pub chat_template: Option<String>,
+    /// Whether the tokenizer adds the special tokens around the prompt.
+    pub add_special_tokens: Option<bool>,
 }
 
 /// `stream_options`.

@@ -68,10 +68,14 @@ pub(super) async fn count_tokens(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    count(&app, &headers, body).unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
 }
 
-async fn answer(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+async fn answer(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
     let (request, streamed) = read(app, headers, body, true)?;
     let frame = Frame { id: answer_id("msg", headers), model: app.model_name(request.model.as_deref())? };
     let reply = chat::reply(app, &request, Surface::Messages).await?;
@@ -81,10 +85,10 @@ async fn answer(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejecti
     Ok(response)
 }
 
-fn count(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
     let (request, _) = read(app, headers, body, false)?;
     app.model_name(request.model.as_deref())?;
-    match app.backend().prompt(&request)?.tokens {
+    match app.prompt(&request).await?.tokens {
         Some(tokens) => Ok(json_response(&json!({"input_tokens": tokens}))),
         None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
             .hint("its tokenizer is not known to the gateway")),
@@ -107,11 +111,11 @@ fn read(
     let streamed = parsed.stream == Some(true);
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let mut chat = convert::chat_body(object, parsed, answered)?;
-    let mut request = app.admit(ChatRequest::read(&chat, app.tool_rules())?);
+    let mut request = app.chat_request(&chat)?;
     // A format that knows no way to switch the thought off keeps it short, as in vLLM.
     if without_thought && app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_err() {
         chat["reasoning_effort"] = "low".into();
-        request = app.admit(ChatRequest::read(&chat, app.tool_rules())?);
+        request = app.chat_request(&chat)?;
     }
     Ok((Arc::new(request), streamed))
 }

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use self::items::Items;
 use self::tools::Tools;
 use self::types::ResponsesBody;
-use super::chat::{self, ChatRequest};
+use super::chat;
 use super::service::json_response;
 use super::{answer_id, json_body, read_body, sse};
 use crate::app::App;
@@ -54,12 +54,16 @@ pub(super) async fn kept(Path(id): Path<String>) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, format!("there is no response `{id}`: responses are not kept here"))
 }
 
-async fn answer(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+async fn answer(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
     let (_, body) = json_body(headers, body)?;
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
     let (chat, tools) = convert::chat_body(object, &parsed)?;
-    let request = Arc::new(app.admit(ChatRequest::read(&chat, app.tool_rules())?));
+    let request = Arc::new(app.chat_request(&chat)?);
     let model = app.model_name(request.model.as_deref())?;
     let frame = Frame { fixed: Frame::fixed(&answer_id("resp", headers), &model, object, &parsed) };
     let reply = chat::reply(app, &request, Surface::Responses).await?;

@@ -10,8 +10,9 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use tokio::time::timeout;
 
+use super::dialect::Reader;
+use super::fault;
 use super::sse::{EventReader, LONGEST_EVENT, TooLong};
-use super::{answer, fault};
 use crate::backend::{BackendError, BackendFault, Piece, Pieces};
 
 /// How long the end of a stream may take once the model has stopped: only token counts can still come.
@@ -29,14 +30,14 @@ pub(super) fn bytes(response: Response) -> impl Stream<Item = io::Result<Bytes>>
 }
 
 /// The pieces of an answer.
-pub(super) fn pieces(response: Response) -> Pieces {
+pub(super) fn pieces(response: Response, reader: Box<dyn Reader>) -> Pieces {
     let streamed = response
         .headers()
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .is_none_or(|kind| !kind.starts_with("application/json"));
     let form = if streamed { Form::Events(EventReader::default()) } else { Form::OneBody(Vec::new()) };
-    let incoming = Incoming { response, form, outbox: Outbox::default() };
+    let incoming = Incoming { response, form, outbox: Outbox::new(reader) };
     stream::unfold(incoming, |mut incoming| async { incoming.next().await.map(|piece| (piece, incoming)) }).boxed()
 }
 
@@ -104,14 +105,18 @@ impl Incoming {
 }
 
 /// The pieces that wait to be taken.
-#[derive(Default)]
 struct Outbox {
+    reader: Box<dyn Reader>,
     ready: VecDeque<Result<Piece, BackendError>>,
     stopped: bool,
     over: bool,
 }
 
 impl Outbox {
+    fn new(reader: Box<dyn Reader>) -> Self {
+        Self { reader, ready: VecDeque::new(), stopped: false, over: false }
+    }
+
     fn event(&mut self, data: &[u8]) {
         if self.over {
             return;
@@ -120,9 +125,10 @@ impl Outbox {
             self.over = true;
             return;
         }
-        let read = answer::read(data, |piece| {
-            self.stopped |= matches!(piece, Piece::Stopped { .. });
-            self.ready.push_back(Ok(piece));
+        let (ready, stopped) = (&mut self.ready, &mut self.stopped);
+        let read = self.reader.read(data, &mut |piece| {
+            *stopped |= matches!(piece, Piece::Stopped { .. });
+            ready.push_back(Ok(piece));
         });
         if let Err(error) = read {
             self.fail(error);

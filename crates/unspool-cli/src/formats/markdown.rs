@@ -1,0 +1,81 @@
+//! The page `docs/formats.md`: all names of both halves, from their files.
+
+use std::fmt::Write as _;
+
+use super::{Calls, Row, Thinking, shown};
+
+const HEAD: &str = "\
+# All names
+
+Made from the [format files](../formats) by `unspool formats --markdown`; the words are explained in [format-language.md](format-language.md), and
+`unspool formats NAME` shows one format in full.
+
+";
+
+/// The page.
+pub(super) fn page(rows: &[Row]) -> String {
+    let mut out = HEAD.to_owned();
+    let thinkers: Vec<(&Row, &Thinking)> = rows.iter().filter_map(|row| Some((row, row.reasoning.as_ref()?))).collect();
+    let callers: Vec<(&Row, &Calls)> = rows.iter().filter_map(|row| Some((row, row.tools.as_ref()?))).collect();
+    let _ = writeln!(out, "## Reasoning: the {} names of `--reasoning-parser`\n", thinkers.len());
+    out.push_str(
+        "*begins in*: where a reply begins if the prompt says nothing. *switches*: the request's words that turn thinking on or off, and how it is \
+         without. *cut off*: what a thought is that the output's end cuts off.\n\n",
+    );
+    out.push_str("| name | opener | closer | begins in | switches | cut off | file |\n|---|---|---|---|---|---|---|\n");
+    for (row, thinking) in thinkers {
+        let (opener, closer) = thinking.markers();
+        let begins = format!("{:?}", thinking.start).to_lowercase();
+        let switches = thinking.switches.iter().map(|s| code(s)).collect::<Vec<_>>().join(", ");
+        let default = if thinking.default { "on" } else { "off" };
+        let switches =
+            if switches.is_empty() { format!("none ({default})") } else { format!("{switches} ({default})") };
+        let _ = writeln!(
+            out,
+            "| {} | {opener} | {closer} | {begins} | {switches} | {} | {} |",
+            code(&row.name),
+            thinking.cut_off,
+            file(&thinking.file)
+        );
+    }
+    let _ = writeln!(out, "\n## Tool calls: the {} names of `--tool-call-parser`\n", callers.len());
+    out.push_str("| name | block | call | goes with | file |\n|---|---|---|---|---|\n");
+    for (row, calls) in callers {
+        let block = calls.block.as_deref().map_or_else(String::new, |block| code(&shown(Some(block))));
+        let call = calls.call.as_deref().map_or_else(String::new, |call| code(&shown(Some(call))));
+        let partners = calls.goes_with.iter().map(|name| code(name)).collect::<Vec<_>>().join(", ");
+        let partners = if partners.is_empty() { "any".to_owned() } else { partners };
+        let _ = writeln!(out, "| {} | {block} | {call} | {partners} | {} |", code(&row.name), file(&calls.file));
+    }
+    out
+}
+
+fn file(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    format!("[{name}](../formats/{name})")
+}
+
+/// As code in a cell of a table.
+fn code(text: &str) -> String {
+    let text = text.replace('|', "\\|");
+    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+}
+
+impl Thinking {
+    /// Opener and closer without the white space around them; a format of messages or of a checkpoint has none.
+    fn markers(&self) -> (String, String) {
+        match self.thought.as_deref().and_then(|thought| thought.split_once("{thought}")) {
+            Some((opener, closer)) => {
+                let cell =
+                    |text: &str| if text.trim().is_empty() { String::new() } else { code(&shown(Some(text.trim()))) };
+                (cell(opener), cell(closer))
+            }
+            None => (
+                self.thought
+                    .as_deref()
+                    .map_or("headers of messages".to_owned(), |key| format!("the checkpoint's {}", code(key))),
+                String::new(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `/v1/completions`: OpenAI's old API, which many servers have. vLLM also takes and gives token ids.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use unspool::PromptToken;
+
+use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+
+/// A completions server.
+#[derive(Debug)]
+pub(super) struct Completions {
+    /// Whether it takes and gives token ids (vLLM).
+    pub(super) ids: bool,
+}
+
+impl Dialect for Completions {
+    fn path(&self) -> &'static str {
+        "/v1/completions"
+    }
+
+    fn health(&self) -> &'static str {
+        // Any completions server lists its models; not all have a path for their health.
+        if self.ids { "/health" } else { "/v1/models" }
+    }
+
+    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+        let sampling = job.sampling();
+        let mut body = sampling.others.clone();
+        let mut set = |key: &str, value: Value| {
+            body.insert(key.to_owned(), value);
+        };
+        if let Some(model) = asking.model.as_ref().or(job.request.model.as_ref()) {
+            set("model", json!(model));
+        }
+        set("prompt", if self.ids { prompt(job) } else { json!(job.prompt.text) });
+        set("stream", json!(true));
+        set("stream_options", json!({"include_usage": true}));
+        set("max_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
+        if sampling.min_tokens > 0 {
+            set("min_tokens", json!(sampling.min_tokens));
+        }
+        if let Some(seed) = seed(job) {
+            set("seed", json!(seed));
+        }
+        if !sampling.stop.is_empty() {
+            set("stop", json!(sampling.stop));
+        }
+        if self.ids {
+            set("return_token_ids", json!(true));
+            let ends = stop_tokens(job, asking);
+            if !ends.is_empty() {
+                set("stop_token_ids", json!(ends));
+            }
+        }
+        if job.prompt.complete {
+            // The template has written them; servers that do not know the word pass over it.
+            set("add_special_tokens", json!(false));
+        }
+        if asking.needs_special_tokens(job) {
+            // Servers that do not know the words pass over them.
+            set("skip_special_tokens", json!(false));
+            set("spaces_between_special_tokens", json!(false));
+        }
+        body
+    }
+
+    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
+        Box::new(Events)
+    }
+
+    fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
+        let mut body = self.ids.then(|| conversation(request))?;
+        if let Some(model) = asking.model.as_ref().or(request.model.as_ref()) {
+            body.insert("model".to_owned(), json!(model));
+        }
+        Some(("/tokenize", body))
+    }
+
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Rendered {
+            Tokens { tokens: Vec<u32> },
+            Text { prompt: String },
+        }
+        match serde_json::from_slice(answer).map_err(|error| unreadable(&error))? {
+            Rendered::Tokens { tokens } => {
+                prompt.tokens = Some(tokens.len() as u64);
+                prompt.encoded = tokens.iter().map(|id| PromptToken { id: *id, bytes: Vec::new() }).collect();
+                // The parser has to know what the prompt says.
+                Ok(Some(("/detokenize", Map::from_iter([("tokens".to_owned(), json!(tokens))]))))
+            }
+            Rendered::Text { prompt: text } => {
+                prompt.text = text;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// One event, or the whole answer of a server that does not stream.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Usage>,
+    error: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Choice {
+    index: Option<u64>,
+    text: Option<String>,
+    token_ids: Option<Vec<u32>>,
+    finish_reason: Option<String>,
+    stop_reason: Option<Value>,
+    matched_stop: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+}
+
+struct Events;
+
+impl Reader for Events {
+    fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
+        let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+        broken_off(answer.error.as_ref())?;
+        for choice in answer.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            let (text, ids) = (choice.text.unwrap_or_default(), choice.token_ids.unwrap_or_default());
+            if !text.is_empty() || !ids.is_empty() {
+                take(Piece::Tokens { text, ids });
+            }
+            if let Some(word) = choice.finish_reason {
+                let at = choice.stop_reason.or(choice.matched_stop).filter(|at| !at.is_null());
+                take(Piece::Stopped { reason: StopReason::of_word(&word), at });
+            }
+        }
+        if let Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion) }) = answer.usage {
+            take(Piece::Usage { prompt, completion });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::error_message;
+    use super::*;
+    use crate::backend::BackendFault;
+
+    fn read(data: &[u8], mut take: impl FnMut(Piece)) -> Result<(), BackendError> {
+        Events.read(data, &mut take)
+    }
+
+    #[test]
+    fn odd_answers_are_understood() {
+        let mut pieces = Vec::new();
+        let data = json!({"id": 1, "choices": [{"text": "a", "finish_reason": null}, {"index": 1, "text": "other"},
+            {"text": "", "token_ids": [7]}], "usage": null});
+        read(data.to_string().as_bytes(), |piece| pieces.push(piece)).expect("it can be read");
+        read(
+            b"{\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4, \"total_tokens\": 7}}",
+            |piece| {
+                pieces.push(piece);
+            },
+        )
+        .expect("it can be read");
+        read(b"{\"choices\": [{\"text\": \"\", \"finish_reason\": \"stop\", \"matched_stop\": 9}]}", |piece| {
+            pieces.push(piece);
+        })
+        .expect("it can be read");
+        let expected = [
+            Piece::Tokens { text: "a".into(), ids: vec![] },
+            Piece::Tokens { text: String::new(), ids: vec![7] },
+            Piece::Usage { prompt: 3, completion: 4 },
+            Piece::Stopped { reason: StopReason::Stop, at: Some(json!(9)) },
+        ];
+        assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn errors_are_told_in_the_backends_words() {
+        let told = read(b"{\"error\": {\"message\": \"out of memory\"}}", |_| {}).expect_err("it is an error");
+        assert!(told.message.contains("out of memory"));
+        assert_eq!(read(b"{\"choi", |_| {}).map_err(|error| error.fault), Err(BackendFault::BadAnswer));
+        for (body, words) in [
+            (json!({"object": "error", "message": "too long"}), "too long"),
+            (json!({"detail": [{"loc": 1}]}), "[{\"loc\":1}]"),
+            (json!({"error": "Unauthorized"}), "Unauthorized"),
+        ] {
+            assert_eq!(error_message(&body).as_deref(), Some(words));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! llama.cpp's `/completion`. Special tokens come without their text unless the server was started with `--special` or the
+//! request names them, as it does with the format's markers; with the model's folder all are known by their ids all the same.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+
+#[derive(Debug)]
+pub(super) struct LlamaCpp;
+
+/// Sampling fields: the server's name, the request's name.
+const SAMPLING: [(&str, &str); 9] = [
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("min_p", "min_p"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("presence_penalty", "presence_penalty"),
+    ("repeat_penalty", "repetition_penalty"),
+    ("ignore_eos", "ignore_eos"),
+    ("logit_bias", "logit_bias"),
+];
+
+impl Dialect for LlamaCpp {
+    fn path(&self) -> &'static str {
+        "/completion"
+    }
+
+    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+        let sampling = job.sampling();
+        let mut body = Map::new();
+        copy(&sampling.others, &SAMPLING, &mut body);
+        let mut set = |key: &str, value: Value| {
+            body.insert(key.to_owned(), value);
+        };
+        set("prompt", prompt(job));
+        set("n_predict", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
+        set("stream", json!(true));
+        set("return_tokens", json!(true));
+        set("cache_prompt", json!(true));
+        if let Some(seed) = seed(job) {
+            set("seed", json!(seed));
+        }
+        if !sampling.stop.is_empty() {
+            set("stop", json!(sampling.stop));
+        }
+        if !asking.markers.is_empty() {
+            // Those of them that are special tokens then come with their text.
+            set("preserved_tokens", json!(asking.markers));
+        }
+        if let Some(schema) = schema(job) {
+            set("json_schema", schema);
+        }
+        if let Some(Value::Object(outputs)) = sampling.others.get("structured_outputs") {
+            copy(outputs, &[("grammar", "grammar")], &mut body);
+        }
+        body
+    }
+
+    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
+        Box::new(Events)
+    }
+
+    fn rendering(&self, request: &ChatRequest, _asking: &Asking) -> Option<Question> {
+        Some(("/apply-template", conversation(request)))
+    }
+
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        #[derive(Deserialize)]
+        struct Rendered {
+            prompt: String,
+        }
+        let rendered: Rendered = serde_json::from_slice(answer).map_err(|error| unreadable(&error))?;
+        prompt.text = rendered.prompt;
+        Ok(None)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    content: String,
+    tokens: Vec<u32>,
+    stop: bool,
+    stop_type: Option<String>,
+    stopping_word: Option<String>,
+    tokens_evaluated: Option<u64>,
+    tokens_predicted: Option<u64>,
+    error: Option<Value>,
+}
+
+struct Events;
+
+impl Reader for Events {
+    fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
+        let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+        broken_off(answer.error.as_ref())?;
+        if !answer.content.is_empty() || !answer.tokens.is_empty() {
+            take(Piece::Tokens { text: answer.content, ids: answer.tokens });
+        }
+        if answer.stop {
+            let word = answer.stop_type.unwrap_or_default();
+            let reason = if ["word", "none", ""].contains(&word.as_str()) {
+                StopReason::Stop
+            } else {
+                StopReason::of_word(&word)
+            };
+            let at = answer.stopping_word.filter(|word| !word.is_empty()).map(Value::from);
+            take(Piece::Stopped { reason, at });
+            if let (Some(prompt), Some(completion)) = (answer.tokens_evaluated, answer.tokens_predicted) {
+                take(Piece::Usage { prompt, completion });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(event: &Value) -> Vec<Piece> {
+        let mut out = Vec::new();
+        Events.read(event.to_string().as_bytes(), &mut |piece| out.push(piece)).expect("it can be read");
+        out
+    }
+
+    #[test]
+    fn events_are_understood() {
+        let blank =
+            json!({"index": 0, "content": "", "tokens": [151_667], "stop": false, "id_slot": 0, "tokens_predicted": 1});
+        assert_eq!(pieces(&blank), [Piece::Tokens { text: String::new(), ids: vec![151_667] }]);
+        let end = |kind: &str, word: &str| {
+            pieces(&json!({"content": "", "tokens": [], "stop": true, "stop_type": kind, "stopping_word": word,
+                "tokens_evaluated": 5, "tokens_predicted": 7, "truncated": false}))
+        };
+        let usage = Piece::Usage { prompt: 5, completion: 7 };
+        assert_eq!(end("limit", ""), [Piece::Stopped { reason: StopReason::Length, at: None }, usage.clone()]);
+        assert_eq!(end("eos", ""), [Piece::Stopped { reason: StopReason::Stop, at: None }, usage.clone()]);
+        assert_eq!(end("word", "END"), [Piece::Stopped { reason: StopReason::Stop, at: Some(json!("END")) }, usage]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The servers that give raw output, each with its own words for the same questions.
+
+mod completions;
+mod llamacpp;
+mod sglang;
+mod tgi;
+
+use serde_json::{Map, Value, json};
+use unspool::setup::Pair;
+
+use crate::api::chat::ChatRequest;
+use crate::backend::{BackendError, BackendFault, Job, Piece, RenderedPrompt};
+use crate::config::RemoteKind;
+
+/// What all requests of a gateway have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Asking {
+    /// The formats that read the answers.
+    pub(super) pair: Pair,
+    /// Most tokens where the request does not say.
+    pub(super) max_tokens: u64,
+    /// Name of the model for the server; none: the name in the request.
+    pub(super) model: Option<String>,
+    /// Ids of the tokens that end a turn.
+    pub(super) end_tokens: Vec<u32>,
+    /// Texts of the format that may be single tokens.
+    pub(super) markers: Vec<String>,
+    /// The text that the server's tokenizer puts in front of every prompt.
+    pub(super) sequence_start: Option<String>,
+}
+
+impl Asking {
+    /// Whether the answer can only be read with its special tokens, whatever the client asked for.
+    fn needs_special_tokens(&self, job: &Job) -> bool {
+        self.pair.needs(&job.request.parse).special_tokens
+    }
+}
+
+/// How one kind of server is spoken to.
+pub(super) trait Dialect: Send + Sync {
+    /// Where raw output is asked for.
+    fn path(&self) -> &'static str;
+
+    /// Where the server says whether it is well.
+    fn health(&self) -> &'static str {
+        "/health"
+    }
+
+    /// The body of a request.
+    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value>;
+
+    /// Reads the events of one answer.
+    fn reader(&self, job: &Job) -> Box<dyn Reader>;
+
+    /// Where and how the server is asked to make a request's prompt itself; `None`: it does not.
+    fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
+        let _ = (request, asking);
+        None
+    }
+
+    /// Takes the answer to such a question; gives the next one, if there is more to ask.
+    fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
+        let _ = (answer, prompt);
+        Ok(None)
+    }
+}
+
+/// A path, and the body that is sent there.
+pub(super) type Question = (&'static str, Map<String, Value>);
+
+/// What a server needs to know of a conversation to render it, in the chat API's words.
+fn conversation(request: &ChatRequest) -> Map<String, Value> {
+    let mut body = Map::new();
+    let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    set("messages", json!(request.raw_messages));
+    if !request.tools.is_empty() {
+        set("tools", json!(request.tools));
+    }
+    // An effort is in the arguments already, and switches what it switches there.
+    if !request.parse.chat_template_kwargs.is_empty() {
+        set("chat_template_kwargs", json!(request.parse.chat_template_kwargs));
+    }
+    set("add_generation_prompt", json!(request.generation_prompt && !request.continue_final));
+    set("continue_final_message", json!(request.continue_final));
+    body
+}
+
+/// Reads the events of one answer, in order.
+pub(super) trait Reader: Send {
+    /// The pieces that the data of one event holds.
+    fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError>;
+}
+
+/// The dialect of a kind of server.
+pub(super) fn of(kind: RemoteKind) -> Box<dyn Dialect> {
+    match kind {
+        RemoteKind::OpenAi => Box::new(completions::Completions { ids: false }),
+        RemoteKind::Vllm => Box::new(completions::Completions { ids: true }),
+        RemoteKind::Sglang => Box::new(sglang::Sglang),
+        RemoteKind::LlamaCpp => Box::new(llamacpp::LlamaCpp),
+        RemoteKind::Tgi => Box::new(tgi::Tgi),
+    }
+}
+
+/// The prompt in the most exact form that there is: ids, else text.
+fn prompt(job: &Job) -> Value {
+    if job.prompt.encoded.is_empty() { json!(job.prompt.text) } else { json!(job.prompt.ids()) }
+}
+
+/// The seed of one answer: answers to one request must differ also where they are reproducible.
+fn seed(job: &Job) -> Option<i64> {
+    job.sampling().seed.map(|seed| seed.saturating_add(i64::try_from(job.choice).unwrap_or(0)))
+}
+
+/// Copies the fields that two APIs share, under the other's names.
+fn copy(from: &Map<String, Value>, names: &[(&str, &str)], to: &mut Map<String, Value>) {
+    for (theirs, ours) in names {
+        if let Some(value) = from.get(*ours) {
+            to.insert((*theirs).to_owned(), value.clone());
+        }
+    }
+}
+
+/// The JSON schema that the answer must fit, if the request asks for one.
+fn schema(job: &Job) -> Option<Value> {
+    let others = &job.sampling().others;
+    if let Some(schema) = others.get("structured_outputs").and_then(|outputs| outputs.get("json")) {
+        return Some(match schema.as_str().map(serde_json::from_str) {
+            Some(Ok(read)) => read,
+            _ => schema.clone(),
+        });
+    }
+    match job.request.response_format_kind()? {
+        "json_schema" => job.request.response_format.as_ref()?.pointer("/json_schema/schema").cloned(),
+        _ => Some(json!({"type": "object"})),
+    }
+}
+
+/// The tokens at which the model must stop: those of the request and those of the checkpoint.
+fn stop_tokens(job: &Job, asking: &Asking) -> Vec<u64> {
+    let others = &job.sampling().others;
+    let own = others.get("stop_token_ids").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_u64);
+    let mut ids: Vec<u64> = own.collect();
+    if others.get("ignore_eos").and_then(Value::as_bool) != Some(true) {
+        ids.extend(
+            asking.end_tokens.iter().map(|id| u64::from(*id)).filter(|id| !ids.contains(id)).collect::<Vec<_>>(),
+        );
+    }
+    ids
+}
+
+/// Data that cannot be read.
+fn unreadable(error: &serde_json::Error) -> BackendError {
+    BackendError::new(BackendFault::BadAnswer, format!("the backend sent an event that cannot be read: {error}"))
+}
+
+/// The error that an event tells of, if it does.
+fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
+    match error.filter(|error| !error.is_null()) {
+        None => Ok(()),
+        Some(error) => {
+            let message = error_message(error).unwrap_or_else(|| "no reason given".to_owned());
+            Err(BackendError::new(BackendFault::Died, format!("the backend broke off: {message}")))
+        }
+    }
+}
+
+/// The words of an error body, in the forms that servers use.
+pub(super) fn error_message(error: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    text(error)
+        .or_else(|| error.get("message").and_then(text))
+        .or_else(|| error.get("error").and_then(error_message))
+        .or_else(|| error.get("detail").map(|detail| text(detail).unwrap_or_else(|| detail.to_string())))
+}

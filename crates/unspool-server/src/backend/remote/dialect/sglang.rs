@@ -1,0 +1,205 @@
+//! SGLang's `/generate`. Text and ids come cumulative unless the server says otherwise, so each event is read against the one
+//! before it.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, stop_tokens, unreadable};
+use crate::backend::{BackendError, Job, Piece, StopReason};
+
+#[derive(Debug)]
+pub(super) struct Sglang;
+
+/// Sampling fields: the server's name, the request's name.
+const SAMPLING: [(&str, &str); 9] = [
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("min_p", "min_p"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("presence_penalty", "presence_penalty"),
+    ("repetition_penalty", "repetition_penalty"),
+    ("ignore_eos", "ignore_eos"),
+    ("logit_bias", "logit_bias"),
+];
+
+impl Dialect for Sglang {
+    fn path(&self) -> &'static str {
+        "/generate"
+    }
+
+    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+        let sampling = job.sampling();
+        let mut params = Map::new();
+        copy(&sampling.others, &SAMPLING, &mut params);
+        let mut set = |key: &str, value: Value| {
+            params.insert(key.to_owned(), value);
+        };
+        set("max_new_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
+        if sampling.min_tokens > 0 {
+            set("min_new_tokens", json!(sampling.min_tokens));
+        }
+        if let Some(seed) = seed(job) {
+            set("sampling_seed", json!(seed));
+        }
+        if !sampling.stop.is_empty() {
+            set("stop", json!(sampling.stop));
+        }
+        let ends = stop_tokens(job, asking);
+        if !ends.is_empty() {
+            set("stop_token_ids", json!(ends));
+        }
+        // A schema is given as text here.
+        if let Some(schema) = schema(job) {
+            set("json_schema", json!(schema.to_string()));
+        }
+        if let Some(Value::Object(outputs)) = sampling.others.get("structured_outputs") {
+            copy(
+                outputs,
+                &[("regex", "regex"), ("ebnf", "grammar"), ("structural_tag", "structural_tag")],
+                &mut params,
+            );
+        }
+        if asking.needs_special_tokens(job) {
+            params.insert("skip_special_tokens".to_owned(), json!(false));
+            params.insert("spaces_between_special_tokens".to_owned(), json!(false));
+        }
+        let mut body = Map::new();
+        if job.prompt.encoded.is_empty() {
+            body.insert("text".to_owned(), json!(job.prompt.text));
+        } else {
+            body.insert("input_ids".to_owned(), json!(job.prompt.ids()));
+        }
+        body.insert("sampling_params".to_owned(), Value::Object(params));
+        body.insert("stream".to_owned(), json!(true));
+        body
+    }
+
+    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
+        Box::new(Events::default())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    text: Option<String>,
+    output_ids: Option<Vec<u32>>,
+    meta_info: Meta,
+    error: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Meta {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    finish_reason: Option<Finish>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Finish {
+    r#type: String,
+    #[serde(default)]
+    matched: Option<Value>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// What has been given so far.
+#[derive(Debug, Default)]
+struct Events {
+    text: String,
+    ids: usize,
+}
+
+impl Reader for Events {
+    fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
+        let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+        broken_off(answer.error.as_ref())?;
+        let (all, listed) = (answer.text.unwrap_or_default(), answer.output_ids.unwrap_or_default());
+        // Cumulative lists are as long as the server's own count; where there are no ids, text that goes on says so.
+        let cumulative = match answer.meta_info.completion_tokens {
+            Some(count) if !listed.is_empty() => u64::try_from(listed.len()).is_ok_and(|length| length == count),
+            _ => all.starts_with(&self.text),
+        };
+        let (text, ids) = if cumulative {
+            // The end of a cumulative text may still change, where a character is not complete or a stop text is cut off.
+            let new = all.get(self.text.len()..).filter(|_| all.starts_with(&self.text)).unwrap_or_default();
+            (new.to_owned(), listed.get(self.ids..).unwrap_or_default().to_vec())
+        } else {
+            (all, listed)
+        };
+        self.text.push_str(&text);
+        self.ids += ids.len();
+        if !text.is_empty() || !ids.is_empty() {
+            take(Piece::Tokens { text, ids });
+        }
+        if let Some(finish) = answer.meta_info.finish_reason {
+            if finish.r#type == "abort" {
+                broken_off(Some(&json!(finish.message.unwrap_or_else(|| "the request was aborted".to_owned()))))?;
+            }
+            take(Piece::Stopped {
+                reason: StopReason::of_word(&finish.r#type),
+                at: finish.matched.filter(|at| at.is_string()),
+            });
+            if let Meta { prompt_tokens: Some(prompt), completion_tokens: Some(completion), .. } = answer.meta_info {
+                take(Piece::Usage { prompt, completion });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(events: &[Value]) -> Vec<Piece> {
+        let mut reader = Events::default();
+        let mut out = Vec::new();
+        for event in events {
+            reader.read(event.to_string().as_bytes(), &mut |piece| out.push(piece)).expect("it can be read");
+        }
+        out
+    }
+
+    fn event(text: &str, ids: &[u32], count: usize) -> Value {
+        json!({"text": text, "output_ids": ids, "meta_info": {"prompt_tokens": 3, "completion_tokens": count, "finish_reason": null}})
+    }
+
+    #[test]
+    fn cumulative_and_single_pieces_are_told_apart() {
+        let token = |text: &str, ids: &[u32]| Piece::Tokens { text: text.to_owned(), ids: ids.to_vec() };
+        let expected = [token("a", &[1]), token("ab", &[2, 3]), token("", &[4]), token("é", &[5])];
+        let cumulative = [
+            event("a", &[1], 1),
+            event("aab", &[1, 2, 3], 3),
+            event("aab", &[1, 2, 3, 4], 4),
+            event("aabé", &[1, 2, 3, 4, 5], 5),
+        ];
+        assert_eq!(pieces(&cumulative), expected);
+        let single = [event("a", &[1], 1), event("ab", &[2, 3], 3), event("", &[4], 4), event("é", &[5], 5)];
+        assert_eq!(pieces(&single), expected);
+        let texts = [json!({"text": "a"}), json!({"text": "aab"})];
+        assert_eq!(pieces(&texts), [token("a", &[]), token("ab", &[])]);
+    }
+
+    #[test]
+    fn ends_are_told() {
+        let finish = |kind: Value| json!({"text": "", "meta_info": {"prompt_tokens": 3, "completion_tokens": 4, "finish_reason": kind}});
+        let stopped = pieces(&[finish(json!({"type": "stop", "matched": "END"}))]);
+        let usage = Piece::Usage { prompt: 3, completion: 4 };
+        assert_eq!(stopped, [Piece::Stopped { reason: StopReason::Stop, at: Some(json!("END")) }, usage.clone()]);
+        let ended = pieces(&[finish(json!({"type": "stop", "matched": 151_645}))]);
+        assert_eq!(ended, [Piece::Stopped { reason: StopReason::Stop, at: None }, usage]);
+        assert_eq!(
+            pieces(&[finish(json!({"type": "length"}))])[0],
+            Piece::Stopped { reason: StopReason::Length, at: None }
+        );
+        let abort = finish(json!({"type": "abort", "message": "out of memory"})).to_string();
+        assert!(
+            Events::default().read(abort.as_bytes(), &mut |_| {}).is_err_and(|error| error.message.contains("memory"))
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! Text Generation Inference's `/generate_stream`: one token an event, with its text and its id. It takes text alone.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, unreadable};
+use crate::backend::{BackendError, Job, Piece, StopReason};
+
+#[derive(Debug)]
+pub(super) struct Tgi;
+
+/// Sampling fields: the server's name, the request's name.
+const SAMPLING: [(&str, &str); 3] =
+    [("top_k", "top_k"), ("frequency_penalty", "frequency_penalty"), ("repetition_penalty", "repetition_penalty")];
+
+impl Dialect for Tgi {
+    fn path(&self) -> &'static str {
+        "/generate_stream"
+    }
+
+    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+        let sampling = job.sampling();
+        let mut params = Map::new();
+        copy(&sampling.others, &SAMPLING, &mut params);
+        let mut set = |key: &str, value: Value| {
+            params.insert(key.to_owned(), value);
+        };
+        set("max_new_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
+        set("details", json!(true));
+        set("return_full_text", json!(false));
+        let number = |key: &str| sampling.others.get(key).and_then(Value::as_f64);
+        // The server refuses the values that mean "off" elsewhere.
+        let temperature = number("temperature").unwrap_or(1.0);
+        set("do_sample", json!(temperature > 0.0));
+        if temperature > 0.0 && temperature != 1.0 {
+            set("temperature", json!(temperature));
+        }
+        if let Some(share) = number("top_p").filter(|share| *share < 1.0) {
+            set("top_p", json!(share));
+        }
+        if let Some(seed) = seed(job) {
+            set("seed", json!(seed));
+        }
+        if !sampling.stop.is_empty() {
+            set("stop", json!(sampling.stop));
+        }
+        if let Some(schema) = schema(job) {
+            set("grammar", json!({"type": "json", "value": schema}));
+        } else if let Some(regex) = sampling.others.get("structured_outputs").and_then(|outputs| outputs.get("regex")) {
+            set("grammar", json!({"type": "regex", "value": regex}));
+        }
+        // The server's tokenizer puts the beginning of the sequence in front itself.
+        let text = job.prompt.text.as_str();
+        let start = asking.sequence_start.as_deref().filter(|start| !start.is_empty() && job.prompt.complete);
+        let text = start.and_then(|start| text.strip_prefix(start)).unwrap_or(text);
+        Map::from_iter([("inputs".to_owned(), json!(text)), ("parameters".to_owned(), Value::Object(params))])
+    }
+
+    fn reader(&self, job: &Job) -> Box<dyn Reader> {
+        Box::new(Events { prompt: job.prompt.tokens, ids_known: !job.prompt.encoded.is_empty() })
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    token: Option<Token>,
+    details: Option<Details>,
+    error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Token {
+    id: u32,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    special: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    finish_reason: String,
+    #[serde(default)]
+    generated_tokens: Option<u64>,
+}
+
+struct Events {
+    prompt: Option<u64>,
+    /// Whether the vocabulary is known, so that the end token is known by its id.
+    ids_known: bool,
+}
+
+impl Reader for Events {
+    fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
+        let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+        broken_off(answer.error.as_ref())?;
+        if let Some(token) = answer.token {
+            let ends = answer.details.as_ref().is_some_and(|details| details.finish_reason == "eos_token");
+            // Nobody else would know that this text is no part of the answer.
+            let text = if ends && token.special && !self.ids_known { String::new() } else { token.text };
+            take(Piece::Tokens { text, ids: vec![token.id] });
+        }
+        if let Some(details) = answer.details {
+            take(Piece::Stopped { reason: StopReason::of_word(&details.finish_reason), at: None });
+            if let Some(completion) = details.generated_tokens {
+                take(Piece::Usage { prompt: self.prompt.unwrap_or_default(), completion });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(ids_known: bool, event: &Value) -> Vec<Piece> {
+        let mut out = Vec::new();
+        let mut reader = Events { prompt: Some(3), ids_known };
+        reader.read(event.to_string().as_bytes(), &mut |piece| out.push(piece)).expect("it can be read");
+        out
+    }
+
+    #[test]
+    fn events_are_understood() {
+        let event = json!({"index": 1, "token": {"id": 7, "text": " tide", "logprob": -0.1, "special": false},
+            "generated_text": null, "details": null});
+        assert_eq!(pieces(false, &event), [Piece::Tokens { text: " tide".into(), ids: vec![7] }]);
+        let last = json!({"index": 2, "token": {"id": 2, "text": "</s>", "logprob": 0, "special": true},
+            "generated_text": "x", "details": {"finish_reason": "eos_token", "generated_tokens": 2, "seed": null}});
+        let ending = [Piece::Stopped { reason: StopReason::Stop, at: None }, Piece::Usage { prompt: 3, completion: 2 }];
+        assert_eq!(pieces(false, &last)[0], Piece::Tokens { text: String::new(), ids: vec![2] });
+        assert_eq!(pieces(true, &last)[0], Piece::Tokens { text: "</s>".into(), ids: vec![2] });
+        assert_eq!(pieces(true, &last)[1..], ending);
+        let error = json!({"error": "out of memory", "error_type": "generation"}).to_string();
+        let told = Events { prompt: None, ids_known: false }.read(error.as_bytes(), &mut |_| {});
+        assert!(told.is_err_and(|error| error.message.contains("memory")));
+    }
+}

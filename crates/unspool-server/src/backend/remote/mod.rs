@@ -1,0 +1,316 @@
+//! Servers that write raw output, over HTTP: one or several of one kind.
+//!
+//! | kind | asked at | prompt | gives |
+//! |---|---|---|---|
+//! | `openai` | `/v1/completions` | text | text |
+//! | `vllm` | `/v1/completions` | ids, else text | text and ids |
+//! | `sglang` | `/generate` | ids, else text | text and ids, cumulative or not |
+//! | `llamacpp` | `/completion` | ids, else text | text and ids; special tokens blank |
+//! | `tgi` | `/generate_stream` | text | text and ids |
+//!
+//! Of several servers the least busy one that is well is asked. One that cannot be reached is passed over until it says that it
+//! is well again, and what it was asked goes to another, as long as nothing of its answer has been given.
+
+mod dialect;
+mod pool;
+mod sse;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self as streams, StreamExt as _};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::Value;
+use unspool::setup::Pair;
+
+use self::dialect::{Asking, Dialect};
+use self::pool::{Lease, Pool};
+use super::markers::markers;
+use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
+use crate::api::chat::ChatRequest;
+use crate::config::{RemoteKind, ServeConfig};
+use crate::error::{ApiError, StartupError};
+use crate::model::Model;
+use crate::prompt::{self, PromptRenderer};
+
+/// Time for the connection to come about.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Most bytes of an error body, a list of models or a rendered prompt.
+const LONGEST_BODY: usize = 16 << 20;
+
+/// The backend in front of servers of one kind.
+pub struct Remote {
+    pool: Arc<Pool>,
+    http: Http,
+    dialect: Box<dyn Dialect>,
+    asking: Asking,
+    renderer: Arc<dyn PromptRenderer>,
+}
+
+/// The HTTP client, and the key that the servers want.
+#[derive(Clone)]
+struct Http {
+    client: reqwest::Client,
+    key: Option<String>,
+}
+
+impl Http {
+    fn new(config: &ServeConfig) -> Result<Self, StartupError> {
+        // The first provider that is installed stays, so a second gateway in the same process is no error.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIME)
+            .read_timeout(Duration::from_secs(config.backend_timeout))
+            .build()
+            .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
+        let key = config.backend_api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
+        Ok(Self { client, key })
+    }
+
+    fn get(&self, base: &str, path: &str) -> reqwest::RequestBuilder {
+        self.signed(self.client.get(format!("{base}{path}")))
+    }
+
+    fn post(&self, base: &str, path: &str, body: impl Into<reqwest::Body>) -> reqwest::RequestBuilder {
+        let request = self.client.post(format!("{base}{path}")).header(CONTENT_TYPE, "application/json").body(body);
+        self.signed(request)
+    }
+
+    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+}
+
+impl Remote {
+    /// A backend for the servers at `urls` (each with or without `/v1`), whose prompts `renderer` makes.
+    ///
+    /// # Errors
+    /// An address is none, or the HTTP client cannot be set up.
+    pub fn new(
+        (kind, urls): (RemoteKind, &[String]),
+        config: &ServeConfig,
+        (model, pair): (&Model, &Pair),
+        renderer: Arc<dyn PromptRenderer>,
+    ) -> Result<Self, StartupError> {
+        let bases = urls.iter().map(|url| base(url, kind)).collect::<Result<Vec<_>, _>>()?;
+        let http = Http::new(config)?;
+        let dialect = dialect::of(kind);
+        let asking = Asking {
+            pair: pair.clone(),
+            max_tokens: config.default_max_tokens,
+            model: config.backend_model.clone(),
+            end_tokens: model.end_tokens().to_vec(),
+            sequence_start: model.sequence_start(),
+            markers: markers(pair),
+        };
+        let interval = Duration::from_secs(config.backend_health_interval);
+        let pool = Arc::new(Pool::new(bases, dialect.health(), interval));
+        Ok(Self { pool, http, dialect, asking, renderer })
+    }
+
+    /// Begins an answer at one server.
+    async fn open(&self, job: &Job, base: &str) -> Result<Pieces, BackendError> {
+        let body = Value::Object(self.dialect.body(job, &self.asking)).to_string();
+        let request = self.http.post(base, self.dialect.path(), body).header(ACCEPT, "text/event-stream");
+        let response = request.send().await.map_err(|error| fault(&error))?;
+        if response.status().is_success() {
+            return Ok(stream::pieces(response, self.dialect.reader(job)));
+        }
+        Err(refusal(response).await)
+    }
+
+    /// The prompt as the server itself makes it, if servers of this kind do. The model's own template is there.
+    async fn rendered_there(&self, request: &ChatRequest) -> Result<Option<RenderedPrompt>, BackendError> {
+        let mut rendering = self.dialect.rendering(request, &self.asking);
+        let Some(lease) = self.pool.lease(&[]).filter(|_| rendering.is_some()) else { return Ok(None) };
+        let mut prompt = RenderedPrompt { turn: Some(0), complete: true, ..RenderedPrompt::default() };
+        while let Some((path, body)) = rendering {
+            let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
+            let response = request.send().await.map_err(|error| fault(&error))?;
+            if matches!(response.status().as_u16(), 404 | 405 | 501) {
+                tracing::warn!(
+                    "the backend has no `{path}`; the prompt is a simple one, give the model with --model-dir"
+                );
+                return Ok(None);
+            }
+            if !response.status().is_success() {
+                return Err(refusal(response).await);
+            }
+            let answer = read_limited(response).await?;
+            rendering = self.dialect.rendered(&answer, &mut prompt)?;
+        }
+        Ok(Some(prompt))
+    }
+
+    /// Begins an answer, at another server if one fails before the first piece of it.
+    async fn open_somewhere(&self, job: &Job) -> Result<Pieces, BackendError> {
+        let mut tried = Vec::new();
+        let mut last = None;
+        while let Some(lease) = self.pool.lease(&tried) {
+            let others = self.pool.len() > tried.len() + 1;
+            let opened = match self.open(job, lease.base()).await {
+                Ok(pieces) if others => first_piece(pieces).await,
+                opened => opened,
+            };
+            match opened {
+                Ok(pieces) => return Ok(leased(pieces, lease)),
+                Err(error) if is_the_servers(error.fault) => {
+                    self.pool.failed(&lease, error.fault);
+                    if others {
+                        tracing::warn!("a backend failed before its answer began, another is asked: {error}");
+                    }
+                    tried.push(lease.index());
+                    last = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| BackendError::new(BackendFault::Unreachable, "there is no backend to ask")))
+    }
+}
+
+/// The error that a status which is no success stands for.
+async fn refusal(response: reqwest::Response) -> BackendError {
+    let status = response.status().as_u16();
+    let text = read_limited(response).await.unwrap_or_default();
+    let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
+    let words = words.unwrap_or_else(|| String::from_utf8_lossy(&text).chars().take(300).collect());
+    let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    match status {
+        401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
+        _ => error,
+    }
+}
+
+/// Whether a fault is the server's own, so that another may do better.
+fn is_the_servers(fault: BackendFault) -> bool {
+    match fault {
+        BackendFault::Unreachable | BackendFault::TimedOut | BackendFault::Died | BackendFault::BadAnswer => true,
+        BackendFault::Refused(status) => matches!(status, 429 | 500 | 502 | 503 | 504),
+        BackendFault::Exhausted | BackendFault::CannotWrite => false,
+    }
+}
+
+/// Waits for the first piece, so that a failure before it is known.
+async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
+    match pieces.next().await {
+        Some(Ok(piece)) => Ok(streams::iter([Ok(piece)]).chain(pieces).boxed()),
+        Some(Err(error)) => Err(error),
+        None => Ok(pieces),
+    }
+}
+
+/// The pieces with the server's lease, which ends with them.
+fn leased(pieces: Pieces, lease: Lease) -> Pieces {
+    streams::unfold((pieces, lease), |(mut pieces, lease)| async { Some((pieces.next().await?, (pieces, lease))) })
+        .boxed()
+}
+
+/// The address without what the kind's paths begin with.
+fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
+    if let Err(error) = reqwest::Url::parse(url) {
+        return Err(StartupError::new(format!("the backend's address cannot be used: {error}"))
+            .hint(format!("write --backend {kind}:http://HOST:PORT")));
+    }
+    let trimmed = url.trim_end_matches('/');
+    let trimmed = trimmed.strip_suffix("/completions").unwrap_or(trimmed);
+    Ok(trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned())
+}
+
+impl Backend for Remote {
+    fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
+        Box::pin(async move {
+            if !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
+                match self.rendered_there(request).await {
+                    Ok(Some(prompt)) => return Ok(prompt),
+                    Ok(None) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            prompt::render(&self.renderer, request).await
+        })
+    }
+
+    fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {
+        pool::watch(&self.pool, &self.http);
+        Box::pin(async move { self.open_somewhere(&job).await })
+    }
+
+    fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {
+        Box::pin(async {
+            let lease = self.pool.lease(&[])?;
+            let list = async {
+                let response = self.http.get(lease.base(), "/v1/models").send().await.map_err(|error| fault(&error))?;
+                let body = read_limited(response).await?;
+                serde_json::from_slice(&body).map_err(|error| {
+                    BackendError::new(
+                        BackendFault::BadAnswer,
+                        format!("the backend's list of models cannot be read: {error}"),
+                    )
+                })
+            };
+            Some(list.await)
+        })
+    }
+
+    fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
+        Box::pin(async move {
+            let lease = self.pool.lease(&[])?;
+            let request = self.http.post(lease.base(), "/v1/completions", body);
+            Some(request.send().await.map(|response| pass_back(response, lease)).map_err(|error| fault(&error)))
+        })
+    }
+}
+
+/// The backend's answer as it is, without the headers that concern the connection.
+fn pass_back(response: reqwest::Response, lease: Lease) -> Response {
+    let status = StatusCode::from_u16(response.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    let kind = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes().to_vec());
+    let chunks = stream::bytes(response).map(move |chunk| {
+        let _ = &lease;
+        chunk
+    });
+    let mut answer = (status, Body::from_stream(chunks)).into_response();
+    if let Some(kind) = kind.and_then(|kind| HeaderValue::from_bytes(&kind).ok()) {
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+    }
+    answer
+}
+
+/// A body of reasonable length.
+async fn read_limited(mut response: reqwest::Response) -> Result<Vec<u8>, BackendError> {
+    let mut out = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+        if out.len() + chunk.len() > LONGEST_BODY {
+            return Err(BackendError::new(BackendFault::BadAnswer, "the backend's answer is too long"));
+        }
+        out.extend_from_slice(&chunk);
+    }
+    Ok(out)
+}
+
+/// A transport error in words. The address is left out: it may hold a secret.
+fn fault(error: &reqwest::Error) -> BackendError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    if error.is_connect() || error.is_builder() {
+        return BackendError::new(BackendFault::Unreachable, format!("the backend cannot be reached: {cause}"))
+            .hint("check the address in --backend, and that the server runs");
+    }
+    if error.is_timeout() {
+        return BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
+            .hint("--backend-timeout sets how long to wait");
+    }
+    BackendError::new(BackendFault::Died, format!("the connection to the backend broke: {cause}"))
+}

@@ -1,0 +1,226 @@
+//! The model's own files, as far as the gateway has them: its tokenizer and its chat template.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use unspool::{PromptToken, Setup, ToolChoice, Vocabulary};
+use unspool_text::template::{self, ContentFormat};
+use unspool_text::tokenizer::Tokenizer;
+use unspool_text::{ModelFolder, PromptRequest, Prompter, TextError, prompter};
+
+use crate::api::chat::ChatRequest;
+use crate::backend::RenderedPrompt;
+use crate::config::{ContentFormatOption, ServeConfig};
+use crate::error::{ApiError, StartupError};
+use crate::prompt::PromptRenderer;
+
+/// What `--model-dir` and the template flags bring.
+#[derive(Debug)]
+pub struct Model {
+    folder: Option<ModelFolder>,
+    /// Whether every request has a template to be rendered with.
+    has_template: bool,
+    prompter: Prompter,
+    defaults: Map<String, Value>,
+    trusts_templates: bool,
+    hides_tools: bool,
+}
+
+impl Model {
+    /// Opens the model's folder and the chat template.
+    ///
+    /// # Errors
+    /// A file is missing or broken, or the model has no template and none is given.
+    pub fn open(config: &ServeConfig) -> Result<Self, StartupError> {
+        let folder = config.model_dir.as_deref().map(ModelFolder::open).transpose()?;
+        let given = config.chat_template.as_deref().map(template::given).transpose()?;
+        let format = match config.chat_template_content_format {
+            ContentFormatOption::Auto => None,
+            ContentFormatOption::String => Some(ContentFormat::String),
+            ContentFormatOption::Openai => Some(ContentFormat::OpenAi),
+        };
+        let named = |error: TextError| if given.is_some() { error.at("--chat-template") } else { error };
+        let prompter = Prompter::new(folder.as_ref(), given.as_deref(), format).map_err(named)?;
+        if let (Some(format), Some(template)) = (format, prompter.template(false))
+            && template.content_format() != format
+        {
+            tracing::warn!("--chat-template-content-format is not the form that the template seems to read");
+        }
+        let defaults = match config.default_chat_template_kwargs.as_deref() {
+            Some(text) => serde_json::from_str(text).map_err(|error| {
+                StartupError::new(format!("--default-chat-template-kwargs is no JSON object: {error}"))
+                    .hint("write it like --default-chat-template-kwargs '{\"enable_thinking\": false}'")
+            })?,
+            None => Map::new(),
+        };
+        Ok(Self {
+            has_template: folder.is_some() || given.is_some(),
+            folder,
+            prompter,
+            defaults,
+            trusts_templates: config.trust_request_chat_template,
+            hides_tools: config.exclude_tools_when_tool_choice_none,
+        })
+    }
+
+    /// Adds what the checkpoint says to what a pair of formats is made from.
+    pub fn describe(&self, setup: &mut Setup) {
+        let Some(folder) = &self.folder else { return };
+        let entries = folder.tokenizer().entries();
+        setup.model_type = folder.model_type().map(str::to_owned);
+        setup.vocabulary = Vocabulary {
+            special: entries.added().clone(),
+            hidden: entries.special().to_vec(),
+            bytes: Some(entries.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect()),
+        };
+        setup.tokenizer_config = folder.tokenizer_config().clone();
+        if let (Value::Object(config), Some(template)) = (&mut setup.tokenizer_config, self.prompter.template(true)) {
+            config.insert("chat_template".to_owned(), Value::from(template.source()));
+        }
+    }
+
+    /// Checks what concerns the template in a request, and merges its arguments with the server's, once for template and parser.
+    ///
+    /// # Errors
+    /// The request brings a template, and the server does not trust those.
+    pub fn prepare(&self, request: &mut ChatRequest) -> Result<(), ApiError> {
+        let in_kwargs = request.parse.chat_template_kwargs.get("chat_template").is_some_and(|value| !value.is_null());
+        if !self.trusts_templates && (request.template.is_some() || in_kwargs) {
+            let field = if in_kwargs { "chat_template_kwargs" } else { "chat_template" };
+            return Err(ApiError::bad_field(field, "a chat template in the request is not allowed here")
+                .hint("the server allows it if it is started with --trust-request-chat-template"));
+        }
+        if self.hides_tools && request.parse.tool_choice == ToolChoice::None {
+            // Here, and not in the template alone, so that it holds for every kind of prompt.
+            request.tools.clear();
+        }
+        let effort = request.parse.reasoning_effort.as_deref();
+        request.parse.chat_template_kwargs =
+            prompter::merged(&self.defaults, &request.parse.chat_template_kwargs, effort);
+        Ok(())
+    }
+
+    /// The tokenizer.
+    ///
+    /// # Errors
+    /// The gateway has no model folder.
+    pub fn tokenizer(&self) -> Result<&Arc<dyn Tokenizer>, ApiError> {
+        let folder = self.folder.as_ref().ok_or_else(|| {
+            ApiError::new(axum::http::StatusCode::NOT_IMPLEMENTED, "this gateway has no tokenizer")
+                .hint("it has one if it is started with --model-dir")
+        })?;
+        Ok(folder.tokenizer())
+    }
+
+    /// Whether there is a tokenizer.
+    #[must_use]
+    pub fn has_tokenizer(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// The ids of the tokens that end a turn, as far as the checkpoint says.
+    #[must_use]
+    pub fn end_tokens(&self) -> &[u32] {
+        self.folder.as_ref().map(ModelFolder::end_tokens).unwrap_or_default()
+    }
+
+    /// The text that the tokenizer puts in front of every sequence, if it does.
+    #[must_use]
+    pub fn sequence_start(&self) -> Option<String> {
+        let tokenizer = self.folder.as_ref()?.tokenizer();
+        let (with, without) = (tokenizer.encode("", true).ok()?, tokenizer.encode("", false).ok()?);
+        let first = with.first().filter(|_| with.len() > without.len())?;
+        String::from_utf8(tokenizer.entries().bytes(*first)?.to_vec()).ok()
+    }
+
+    /// The longest context, in tokens.
+    #[must_use]
+    pub fn longest_context(&self) -> Option<u64> {
+        self.folder.as_ref().and_then(ModelFolder::longest_context)
+    }
+
+    /// Whether a request's prompt is made here, with a template.
+    #[must_use]
+    pub fn renders(&self, request: &ChatRequest) -> bool {
+        self.has_template || request.template.is_some()
+    }
+
+    /// The prompt of a prepared request, with its tokens if there is a tokenizer.
+    ///
+    /// # Errors
+    /// The conversation cannot be said, or the template refuses it.
+    pub fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        if let Some(text) = &request.raw_prompt {
+            let ids = match &self.folder {
+                Some(folder) => folder.tokenizer().encode(text, true).map_err(refused)?,
+                None => Vec::new(),
+            };
+            return Ok(RenderedPrompt { complete: false, ..self.rendered(text.clone(), &ids) });
+        }
+        let tools = Some(request.tools.as_slice()).filter(|tools| !tools.is_empty());
+        let text = self.prompter.render(&PromptRequest {
+            messages: &request.raw_messages,
+            tools,
+            documents: request.documents.as_ref(),
+            kwargs: &request.parse.chat_template_kwargs,
+            template: request.template.as_deref(),
+            generation_prompt: request.generation_prompt,
+            continue_final: request.continue_final,
+        });
+        let text = text.map_err(refused)?;
+        let ids = match &self.folder {
+            Some(folder) => text.encode(&**folder.tokenizer(), request.add_special_tokens).map_err(refused)?,
+            None => Vec::new(),
+        };
+        Ok(self.rendered(text.into_text(), &ids))
+    }
+
+    /// A prompt with its tokens.
+    #[must_use]
+    pub fn rendered(&self, text: String, ids: &[u32]) -> RenderedPrompt {
+        let entries = self.folder.as_ref().map(|folder| folder.tokenizer().entries());
+        let bytes = |id: u32| entries.and_then(|entries| entries.bytes(id)).unwrap_or_default().to_vec();
+        let encoded: Vec<PromptToken> = ids.iter().map(|id| PromptToken { id: *id, bytes: bytes(*id) }).collect();
+        let tokens = entries.is_some().then_some(encoded.len() as u64);
+        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true }
+    }
+}
+
+fn refused(error: TextError) -> ApiError {
+    let told = ApiError::bad_field("messages", error.message);
+    match error.hint {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
+}
+
+impl From<TextError> for StartupError {
+    fn from(error: TextError) -> Self {
+        Self { message: error.message, hint: error.hint }
+    }
+}
+
+/// Prompts made with the model's template where there is one, and by `otherwise` where there is none.
+#[derive(Debug)]
+pub struct ModelPrompts {
+    model: Arc<Model>,
+    otherwise: Arc<dyn PromptRenderer>,
+}
+
+impl ModelPrompts {
+    /// A renderer for `model`.
+    #[must_use]
+    pub fn new(model: Arc<Model>, otherwise: Arc<dyn PromptRenderer>) -> Self {
+        Self { model, otherwise }
+    }
+}
+
+impl PromptRenderer for ModelPrompts {
+    fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        if self.model.renders(request) { self.model.render(request) } else { self.otherwise.render(request) }
+    }
+
+    fn is_exact(&self, request: &ChatRequest) -> bool {
+        self.model.renders(request)
+    }
+}

@@ -1,0 +1,45 @@
+//! Errors: what is wrong, where, and what to do about it.
+
+use std::fmt;
+
+/// Why a model's files cannot be used, or a text cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextError {
+    /// What is wrong, and where.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl TextError {
+    /// An error without a hint.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with its place in front.
+    #[must_use]
+    pub fn at(self, place: &str) -> Self {
+        Self { message: format!("{place}: {}", self.message), ..self }
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for TextError {}

@@ -1,0 +1,226 @@
+//! A model's folder: the files of a checkpoint that say how text is made for it.
+//!
+//! | file | what is read |
+//! |---|---|
+//! | `tokenizer.json`, else `tekken.json`, else a tiktoken file | the tokenizer |
+//! | `chat_template.jinja`, else `tokenizer_config.json` | the chat template; `additional_chat_templates/*.jinja` are further ones, by name |
+//! | `chat_template.json` | the template of a model that also sees; it counts where no tools are given |
+//! | `tokenizer_config.json`, `special_tokens_map.json` | the special tokens that templates name |
+//! | `config.json` | `model_type`, the longest context |
+//! | `generation_config.json` | the tokens that end a turn |
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::error::TextError;
+use crate::template::Templates;
+use crate::tokenizer::{HubTokenizer, RankTokenizer, Tokenizer};
+
+/// What a model's folder holds.
+#[derive(Debug)]
+pub struct ModelFolder {
+    path: PathBuf,
+    tokenizer: Arc<dyn Tokenizer>,
+    templates: Templates,
+    tokenizer_config: Value,
+    config: Value,
+    special_tokens: Map<String, Value>,
+    end_tokens: Vec<u32>,
+}
+
+impl ModelFolder {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// There is no folder or no tokenizer in it, or a file cannot be read; the message names the file.
+    pub fn open(path: &Path) -> Result<Self, TextError> {
+        if !path.is_dir() {
+            return Err(TextError::new(format!("there is no model folder at {}", path.display())).hint(
+                "it is a folder with tokenizer.json, tokenizer_config.json and config.json, as checkpoints come",
+            ));
+        }
+        let tokenizer_config = json(path, "tokenizer_config.json")?.unwrap_or_default();
+        let config = json(path, "config.json")?.unwrap_or_default();
+        let tokenizer = tokenizer(path, &tokenizer_config)?;
+        let map = json(path, "special_tokens_map.json")?.unwrap_or_default();
+        let generation = json(path, "generation_config.json")?.unwrap_or_default();
+        let named = generation.get("eos_token_id").or_else(|| config.get("eos_token_id"));
+        Ok(Self {
+            path: path.to_owned(),
+            templates: templates(path, &tokenizer_config)?,
+            special_tokens: special_tokens(&[&map, &tokenizer_config], &*tokenizer),
+            end_tokens: end_tokens(named),
+            tokenizer,
+            tokenizer_config,
+            config,
+        })
+    }
+
+    /// Where the folder is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The tokenizer.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Arc<dyn Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// The chat templates.
+    #[must_use]
+    pub fn templates(&self) -> &Templates {
+        &self.templates
+    }
+
+    /// `tokenizer_config.json`; null if there is none.
+    #[must_use]
+    pub fn tokenizer_config(&self) -> &Value {
+        &self.tokenizer_config
+    }
+
+    /// The special tokens that templates name: `bos_token`, `eos_token`, …
+    #[must_use]
+    pub fn special_tokens(&self) -> &Map<String, Value> {
+        &self.special_tokens
+    }
+
+    /// The ids of the tokens that end a turn, as far as the checkpoint says.
+    #[must_use]
+    pub fn end_tokens(&self) -> &[u32] {
+        &self.end_tokens
+    }
+
+    /// `model_type` of `config.json`.
+    #[must_use]
+    pub fn model_type(&self) -> Option<&str> {
+        self.config.get("model_type").and_then(Value::as_str)
+    }
+
+    /// The longest context, in tokens.
+    #[must_use]
+    pub fn longest_context(&self) -> Option<u64> {
+        let inner = self.config.get("text_config");
+        let places = [Some(&self.config), inner];
+        places.into_iter().flatten().find_map(|config| config.get("max_position_embeddings")?.as_u64())
+    }
+}
+
+/// The text of a file; `None`: there is none.
+fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
+    let path = folder.join(name);
+    match std::fs::read(&path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
+            TextError::new(format!("{} is no text", path.display()))
+                .hint("a SentencePiece model is not read here; convert the tokenizer to tokenizer.json")
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TextError::new(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+fn json(folder: &Path, name: &str) -> Result<Option<Value>, TextError> {
+    let Some(text) = read(folder, name)? else { return Ok(None) };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|error| TextError::new(format!("{} is no JSON: {error}", folder.join(name).display())))
+}
+
+fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextError> {
+    let place = |name: &str| folder.join(name).display().to_string();
+    if let Some(text) = read(folder, "tokenizer.json")? {
+        let made = HubTokenizer::new(&text).map_err(|error| error.at(&place("tokenizer.json")))?;
+        return Ok(Arc::new(made));
+    }
+    if let Some(text) = read(folder, "tekken.json")? {
+        let made = RankTokenizer::tekken(&text).map_err(|error| error.at(&place("tekken.json")))?;
+        return Ok(Arc::new(made));
+    }
+    let listed = std::fs::read_dir(folder)
+        .map_err(|error| TextError::new(format!("cannot read {}: {error}", folder.display())))?;
+    let mut names: Vec<String> =
+        listed.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.ends_with(".tiktoken") || name == "tiktoken.model" || name == "tokenizer.model");
+    // Of several, the one that says so in its name.
+    names.sort_by_key(|name| (name == "tokenizer.model", name.clone()));
+    let Some(name) = names.first() else {
+        return Err(TextError::new(format!("there is no tokenizer in {}", folder.display()))
+            .hint("a tokenizer.json, a tekken.json or a tiktoken file (*.tiktoken, tiktoken.model) is needed"));
+    };
+    let text = read(folder, name)?.unwrap_or_default();
+    let made = RankTokenizer::tiktoken(&text, config).map_err(|error| error.at(&place(name)))?;
+    Ok(Arc::new(made))
+}
+
+fn templates(folder: &Path, tokenizer_config: &Value) -> Result<Templates, TextError> {
+    let mut out = Templates::default();
+    let place = |name: &str| folder.join(name).display().to_string();
+    match tokenizer_config.get("chat_template") {
+        Some(Value::String(text)) => out.add("default", text, &place("tokenizer_config.json"))?,
+        Some(Value::Array(named)) => {
+            for entry in named {
+                let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+                out.add(text("name"), text("template"), &place("tokenizer_config.json"))?;
+            }
+        }
+        _ => {}
+    }
+    if let Some(text) = read(folder, "chat_template.jinja")? {
+        out.add("default", &text, &place("chat_template.jinja"))?;
+    }
+    for entry in std::fs::read_dir(folder.join("additional_chat_templates")).into_iter().flatten().flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let shown = format!("additional_chat_templates/{file}");
+        if let (Some(name), Some(text)) = (file.strip_suffix(".jinja"), read(folder, &shown)?) {
+            out.add(name, &text, &place(&shown))?;
+        }
+    }
+    if let Some(text) = json(folder, "chat_template.json")?.as_ref().and_then(|file| file["chat_template"].as_str()) {
+        out.add_without_tools(text, &place("chat_template.json"))?;
+    }
+    Ok(out)
+}
+
+/// The tokens that templates can name; later files win.
+fn special_tokens(files: &[&Value], tokenizer: &dyn Tokenizer) -> Map<String, Value> {
+    const NAMES: [&str; 7] =
+        ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+    let mut out = Map::new();
+    for file in files {
+        for name in NAMES {
+            if let Some(text) = crate::tokenizer::token_text(file.get(name)) {
+                out.insert(name.to_owned(), Value::String(text));
+            }
+        }
+        if let Some(Value::Array(more)) = file.get("additional_special_tokens") {
+            let texts = more.iter().filter_map(|token| crate::tokenizer::token_text(Some(token)));
+            out.insert("additional_special_tokens".to_owned(), texts.collect());
+        }
+        for (name, token) in file.get("extra_special_tokens").and_then(Value::as_object).into_iter().flatten() {
+            if let Some(text) = crate::tokenizer::token_text(Some(token)) {
+                out.insert(name.clone(), Value::String(text));
+            }
+        }
+    }
+    // Files that name no token come with a tokenizer that has the common ones.
+    for (name, text) in [("bos_token", "<s>"), ("eos_token", "</s>")] {
+        let unnamed = files.iter().all(|file| file.as_object().is_none_or(Map::is_empty));
+        if unnamed && tokenizer.entries().added().contains_key(text) {
+            out.insert(name.to_owned(), Value::from(text));
+        }
+    }
+    out
+}
+
+fn end_tokens(named: Option<&Value>) -> Vec<u32> {
+    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+    match named {
+        Some(Value::Array(ids)) => ids.iter().filter_map(id).collect(),
+        Some(one) => id(one).into_iter().collect(),
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,287 @@
+//! From a request to the prompt: the template that counts, the conversation in its shape, the arguments merged.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::conversation;
+use crate::error::TextError;
+use crate::folder::ModelFolder;
+use crate::harmony;
+use crate::template::{ChatTemplate, ContentFormat, Templates, date};
+use crate::tokenizer::Tokenizer;
+
+/// Marks where a message that is to be continued ends. The blank shows whether a template cuts white space there.
+const END_MARK: &str = "\u{1}END_OF_THE_LAST_MESSAGE\u{1} ";
+
+/// What a prompt is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptRequest<'a> {
+    /// The messages of the chat API, as they came.
+    pub messages: &'a [Value],
+    /// Its tools; `None` and none at all are different to a template.
+    pub tools: Option<&'a [Value]>,
+    /// The documents of the request, for templates that show some.
+    pub documents: Option<&'a Value>,
+    /// The template arguments, merged (see [`merged`]).
+    pub kwargs: &'a Map<String, Value>,
+    /// A template that the request brings, or the name of one of the checkpoint's.
+    pub template: Option<&'a str>,
+    /// Whether the prompt ends where the model's turn begins.
+    pub generation_prompt: bool,
+    /// Whether the last message stays open, so that the model goes on with it.
+    pub continue_final: bool,
+}
+
+/// A prompt as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptText {
+    pub(crate) text: String,
+    /// Where its special tokens stand, if only these are some; `None`: whatever spells one is one.
+    pub(crate) markers: Option<Vec<Range<usize>>>,
+}
+
+impl PromptText {
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text alone.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Its token ids. `add_special` as in [`Tokenizer::encode`].
+    ///
+    /// # Errors
+    /// A part of the text has no tokens.
+    pub fn encode(&self, tokenizer: &dyn Tokenizer, add_special: bool) -> Result<Vec<u32>, TextError> {
+        let Some(markers) = &self.markers else { return tokenizer.encode(&self.text, add_special) };
+        let mut ids = Vec::new();
+        let mut done = 0;
+        for marker in markers {
+            ids.extend(tokenizer.encode_plain(&self.text[done..marker.start])?);
+            ids.extend(tokenizer.encode(&self.text[marker.clone()], false)?);
+            done = marker.end;
+        }
+        ids.extend(tokenizer.encode_plain(&self.text[done..])?);
+        Ok(ids)
+    }
+}
+
+/// Makes prompts.
+#[derive(Debug)]
+pub struct Prompter {
+    given: Option<Arc<ChatTemplate>>,
+    templates: Templates,
+    special_tokens: Map<String, Value>,
+    format: Option<ContentFormat>,
+    harmony: bool,
+}
+
+impl Prompter {
+    /// A prompter for a model's folder. `given` is the template of `--chat-template`, which counts before the checkpoint's own;
+    /// `format` the form of content if it is not to be told from the template.
+    ///
+    /// # Errors
+    /// `given` is no Jinja; or the checkpoint has no template, and no other way to write its prompts is known.
+    pub fn new(
+        folder: Option<&ModelFolder>,
+        given: Option<&str>,
+        format: Option<ContentFormat>,
+    ) -> Result<Self, TextError> {
+        let given = given.map(|source| ChatTemplate::new(source).map(Arc::new)).transpose()?;
+        // As in vLLM, these models get harmony's messages whatever templates there are.
+        let harmony = folder.and_then(ModelFolder::model_type) == Some("gpt_oss");
+        let templates = folder.map(|folder| folder.templates().clone()).unwrap_or_default();
+        if let (None, false, true, Some(folder)) = (&given, harmony, templates.is_empty(), folder) {
+            return Err(no_template(folder));
+        }
+        let special_tokens = folder.map(|folder| folder.special_tokens().clone()).unwrap_or_default();
+        Ok(Self { given, templates, special_tokens, format, harmony })
+    }
+
+    /// The template for a request with or without tools, if prompts are made with one.
+    #[must_use]
+    pub fn template(&self, tools: bool) -> Option<&ChatTemplate> {
+        if self.harmony {
+            return None;
+        }
+        self.given.as_ref().or_else(|| self.templates.choose(tools)).map(|template| &**template)
+    }
+
+    /// Writes the prompt.
+    ///
+    /// # Errors
+    /// The conversation cannot be said, or the template refuses it.
+    pub fn render(&self, request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
+        for key in ["chat_template", "tokenize", "messages"] {
+            if request.kwargs.contains_key(key) {
+                return Err(TextError::new(format!("`chat_template_kwargs` cannot hold `{key}`")));
+            }
+        }
+        if self.harmony {
+            return harmony_prompt(request);
+        }
+        let own = match request.template {
+            Some(text) if self.templates.named(text).is_none() => Some(ChatTemplate::new(text)?),
+            _ => None,
+        };
+        let named = request.template.and_then(|name| self.templates.named(name)).map(|template| &**template);
+        let template = own.as_ref().or(named).or_else(|| self.template(request.tools.is_some())).ok_or_else(|| {
+            TextError::new("no chat template fits this request: the checkpoint's are for other uses, by their names")
+        })?;
+        Ok(PromptText { text: self.with(template, request)?, markers: None })
+    }
+
+    fn with(&self, template: &ChatTemplate, request: &PromptRequest<'_>) -> Result<String, TextError> {
+        let format = self.format.unwrap_or_else(|| template.content_format());
+        let mut messages = conversation::messages(request.messages, format)?;
+        conversation::without_developer(&mut messages, template);
+        if request.continue_final {
+            mark(&mut messages)?;
+        }
+        let mut context = self.special_tokens.clone();
+        context.insert("messages".to_owned(), Value::Array(messages));
+        let tools = request.tools.map(|tools| tools.iter().map(conversation::tool).collect());
+        context.insert("tools".to_owned(), tools.unwrap_or(Value::Null));
+        context.insert("documents".to_owned(), request.documents.cloned().unwrap_or(Value::Null));
+        context.insert("add_generation_prompt".to_owned(), json!(request.generation_prompt && !request.continue_final));
+        context.insert("continue_final_message".to_owned(), json!(request.continue_final));
+        context.extend(request.kwargs.iter().map(|(key, value)| (key.clone(), value.clone())));
+        let prompt = template.render(&context)?;
+        if request.continue_final { cut(&prompt) } else { Ok(prompt) }
+    }
+}
+
+fn no_template(folder: &ModelFolder) -> TextError {
+    let place = folder.path().display();
+    let kind = folder.model_type().unwrap_or("(not named)");
+    TextError::new(format!("the checkpoint in {place} (model type {kind}) has no chat template"))
+        .hint("give one with --chat-template FILE; without a template only gpt_oss models can be prompted")
+}
+
+/// Puts the end mark behind the last text of the last message.
+fn mark(messages: &mut [Value]) -> Result<(), TextError> {
+    let last = messages.last_mut().map(|message| &mut message["content"]);
+    let text = match last {
+        Some(Value::Array(parts)) => parts.iter_mut().rev().find_map(|part| part.get_mut("text")),
+        other => other,
+    };
+    match text {
+        Some(Value::String(text)) => {
+            text.push_str(END_MARK);
+            Ok(())
+        }
+        _ => Err(TextError::new("`continue_final_message` needs a last message with text")),
+    }
+}
+
+/// The prompt up to the end mark. Where the template cuts white space at the end of messages, so does this.
+fn cut(prompt: &str) -> Result<String, TextError> {
+    let at = prompt.rfind(END_MARK.trim_end()).ok_or_else(|| {
+        TextError::new("`continue_final_message` is set, but the template does not show the last message")
+    })?;
+    let kept = &prompt[..at];
+    Ok(if prompt[at..].starts_with(END_MARK) { kept } else { kept.trim_end() }.to_owned())
+}
+
+fn harmony_prompt(request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
+    if request.continue_final {
+        return Err(TextError::new("`continue_final_message` cannot be had with this model: its turns are messages"));
+    }
+    harmony::render(&harmony::Conversation {
+        messages: request.messages,
+        tools: request.tools.unwrap_or_default(),
+        effort: request.kwargs.get("reasoning_effort").and_then(Value::as_str),
+        date: &date()?,
+        generation_prompt: request.generation_prompt,
+    })
+}
+
+/// The template arguments of a request over a server's defaults, as vLLM merges them: a request's `null` or `"auto"` is no
+/// value, an effort at the top counts before one in the arguments, and it switches `enable_thinking` where the request does not.
+#[must_use]
+pub fn merged(defaults: &Map<String, Value>, own: &Map<String, Value>, effort: Option<&str>) -> Map<String, Value> {
+    let mut out = defaults.clone();
+    let set = |value: &Value| !value.is_null() && value != "auto";
+    out.extend(own.iter().filter(|(_, value)| set(value)).map(|(key, value)| (key.clone(), value.clone())));
+    if let Some(effort) = effort.filter(|effort| *effort != "auto") {
+        out.insert("reasoning_effort".to_owned(), json!(effort));
+        if !own.contains_key("enable_thinking") {
+            out.insert("enable_thinking".to_owned(), json!(effort != "none"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATE: &str = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>{% endfor %}\
+        {% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}<assistant>{{ mood }}{% endif %}";
+
+    fn request<'a>(messages: &'a [Value], kwargs: &'a Map<String, Value>) -> PromptRequest<'a> {
+        PromptRequest {
+            messages,
+            tools: None,
+            documents: None,
+            kwargs,
+            template: None,
+            generation_prompt: true,
+            continue_final: false,
+        }
+    }
+
+    fn told(prompter: &Prompter, request: &PromptRequest<'_>) -> Result<String, TextError> {
+        prompter.render(request).map(PromptText::into_text)
+    }
+
+    #[test]
+    fn a_prompt_is_made() {
+        let prompter = Prompter::new(None, Some(TEMPLATE), None).expect("it is Jinja");
+        let said = [json!({"role": "user", "content": " Ahoy "}), json!({"role": "assistant", "content": "Well, "})];
+        let kwargs = Map::from_iter([("mood".to_owned(), json!("calm"))]);
+        let plain = request(&said[..1], &kwargs);
+        assert_eq!(told(&prompter, &plain).as_deref(), Ok("<user>Ahoy</><assistant>calm"));
+        let tools = [json!({"type": "function", "function": {"name": "f"}})];
+        let with_tools = PromptRequest { tools: Some(&tools), generation_prompt: false, ..plain };
+        let expected = r#"<user>Ahoy</>[{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}]"#;
+        assert_eq!(told(&prompter, &with_tools).as_deref(), Ok(expected));
+        let open = PromptRequest { continue_final: true, ..request(&said, &kwargs) };
+        assert_eq!(told(&prompter, &open).as_deref(), Ok("<user>Ahoy</><assistant>Well,"));
+        let own = PromptRequest { template: Some("{{ messages | length }}"), ..request(&said, &kwargs) };
+        assert_eq!(told(&prompter, &own).as_deref(), Ok("2"));
+        let kwargs = Map::from_iter([("messages".to_owned(), json!([]))]);
+        assert!(told(&prompter, &request(&said, &kwargs)).is_err());
+    }
+
+    #[test]
+    fn an_open_message_keeps_its_white_space_where_the_template_does() {
+        let prompter =
+            Prompter::new(None, Some("{% for m in messages %}[{{ m.content }}]{% endfor %}"), None).expect("Jinja");
+        let said = [json!({"role": "assistant", "content": "Well, "})];
+        let kwargs = Map::new();
+        let open = PromptRequest { continue_final: true, ..request(&said, &kwargs) };
+        assert_eq!(told(&prompter, &open).as_deref(), Ok("[Well, "));
+        let silent = Prompter::new(None, Some("nothing"), None).expect("Jinja");
+        assert!(silent.render(&open).is_err());
+    }
+
+    #[test]
+    fn arguments_are_merged_as_in_vllm() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let defaults = map(json!({"enable_thinking": false, "a": 1}));
+        let own = map(json!({"a": null, "b": "auto", "c": 2}));
+        assert_eq!(merged(&defaults, &own, None), map(json!({"enable_thinking": false, "a": 1, "c": 2})));
+        let effort = merged(&defaults, &own, Some("high"));
+        assert_eq!((&effort["enable_thinking"], &effort["reasoning_effort"]), (&json!(true), &json!("high")));
+        let own = map(json!({"enable_thinking": false}));
+        assert_eq!(merged(&defaults, &own, Some("low"))["enable_thinking"], false);
+    }
+}

@@ -1,0 +1,135 @@
+//! Chat templates: the Jinja text of a checkpoint that turns a conversation into the prompt.
+//!
+//! Templates are written for Python's Jinja2 as the `transformers` library sets it up, so that is what they get here:
+//! block tags take the line break behind them and the blanks in front of them, loops know `break` and `continue`, values have
+//! Python's methods, `tojson` writes as `json.dumps` does, `raise_exception` refuses a conversation, `strftime_now` tells the
+//! time, and `{% generation %}` marks a stretch without changing it. A template is someone else's program: it runs with a
+//! budget of steps and cannot reach anything but the conversation.
+
+mod content;
+mod functions;
+mod generation;
+mod json;
+mod named;
+mod python;
+mod value;
+
+use std::collections::HashSet;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, ErrorKind};
+use serde_json::Map;
+
+pub use self::content::ContentFormat;
+use self::functions::Clock;
+pub(crate) use self::functions::date;
+pub use self::named::{Templates, given};
+use crate::error::TextError;
+
+/// Most steps of one rendering; vLLM stops one after 30 seconds. A long conversation with tools takes some ten thousand.
+const FUEL: u64 = 10_000_000;
+/// Name of the only template in its environment.
+const NAME: &str = "chat_template";
+
+/// A compiled chat template. Rendering takes it as it is, so it can be shared.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    source: String,
+    variables: HashSet<String>,
+    format: ContentFormat,
+}
+
+impl ChatTemplate {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    /// It is no Jinja, or uses what is not known here; the message names the line.
+    pub fn new(source: &str) -> Result<Self, TextError> {
+        Self::with_clock(source, Clock::Now)
+    }
+
+    /// As [`ChatTemplate::new`], with `strftime_now` standing still at `moment` (`2026-01-31T09:30:00`).
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::new`]; or `moment` is none.
+    pub fn at_moment(source: &str, moment: &str) -> Result<Self, TextError> {
+        Self::with_clock(source, Clock::still(moment)?)
+    }
+
+    fn with_clock(source: &str, clock: Clock) -> Result<Self, TextError> {
+        let prepared = generation::without_tags(source);
+        let mut environment = Environment::new();
+        environment.set_syntax(syntax()?);
+        environment.set_fuel(Some(FUEL));
+        // The prompt is no HTML, whatever a template is called.
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_unknown_method_callback(functions::method);
+        functions::add(&mut environment, clock);
+        environment.add_template_owned(NAME, prepared.clone()).map_err(|error| told(&error, "cannot be compiled"))?;
+        let template = environment.get_template(NAME).map_err(|error| told(&error, "cannot be compiled"))?;
+        let variables = template.undeclared_variables(false);
+        let format = content::format(&prepared, syntax()?);
+        Ok(Self { environment, source: source.to_owned(), variables, format })
+    }
+
+    /// The template's text.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names that the template expects from outside.
+    #[must_use]
+    pub fn variables(&self) -> &HashSet<String> {
+        &self.variables
+    }
+
+    /// In which form it reads the content of messages.
+    #[must_use]
+    pub fn content_format(&self) -> ContentFormat {
+        self.format
+    }
+
+    /// Whether it knows the role `developer`, told from its text as vLLM does.
+    #[must_use]
+    pub fn knows_developer(&self) -> bool {
+        self.source.contains("\"developer\"") || self.source.contains("'developer'")
+    }
+
+    /// The text that the template makes of `context`.
+    ///
+    /// # Errors
+    /// The template refuses the conversation (then the message is its own), fails on it, or does not end.
+    pub fn render(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
+        let template = self.environment.get_template(NAME).map_err(|error| told(&error, "cannot be found"))?;
+        template.render(value::object(context)).map_err(|error| told(&error, "cannot render this conversation"))
+    }
+}
+
+fn syntax() -> Result<SyntaxConfig, TextError> {
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    syntax.map_err(|error| TextError::new(format!("the template syntax cannot be set up: {error}")))
+}
+
+/// An error in words. What a template itself says by `raise_exception` is given as it is.
+fn told(error: &minijinja::Error, what: &str) -> TextError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(deeper) = cause {
+        if let Some(refusal) = deeper.downcast_ref::<functions::Refusal>() {
+            return TextError::new(refusal.0.clone());
+        }
+        cause = deeper.source();
+    }
+    let line = error.line().map(|line| format!(", line {line}")).unwrap_or_default();
+    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let told = TextError::new(format!("the chat template{line} {what}: {}{detail}", error.kind()));
+    match error.kind() {
+        ErrorKind::OutOfFuel => told.hint("the template takes too many steps; a shorter conversation may do"),
+        ErrorKind::UndefinedError => told.hint("the template reads a field that this conversation does not have"),
+        _ => told,
+    }
+}
+
+#[cfg(test)]
+mod tests;

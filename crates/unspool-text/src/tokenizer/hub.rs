@@ -1,0 +1,284 @@
+//! `tokenizer.json`, with the `tokenizers` crate.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::{Entries, Tokenizer};
+use crate::error::TextError;
+
+/// A tokenizer of the Hugging Face `tokenizers` library.
+pub struct HubTokenizer {
+    tokenizer: tokenizers::Tokenizer,
+    /// The same, blind to special tokens; made when it is first needed.
+    plain: OnceLock<Box<tokenizers::Tokenizer>>,
+    entries: Entries,
+}
+
+impl HubTokenizer {
+    /// Reads a `tokenizer.json`. The truncation and padding that some files bring from training are left out.
+    ///
+    /// # Errors
+    /// The text is no such file, or its entries cannot be told as bytes.
+    pub fn new(json: &str) -> Result<Self, TextError> {
+        let mut tokenizer: tokenizers::Tokenizer =
+            json.parse().map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
+        tokenizer.with_padding(None);
+        let kept = tokenizer.with_truncation(None).map(|_| ());
+        kept.map_err(|error| TextError::new(format!("the truncation cannot be switched off: {error}")))?;
+        let file: Value = serde_json::from_str(json)
+            .map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
+        let spelling = Spelling::of(file.get("decoder").unwrap_or(&Value::Null))?;
+        let mut entries = Entries::default();
+        for (text, id) in tokenizer.get_vocab(false) {
+            entries.set(id, &spelling.bytes(&text))?;
+        }
+        for (id, token) in tokenizer.get_added_tokens_decoder() {
+            entries.add(id, &token.content, token.special)?;
+        }
+        Ok(Self { tokenizer, plain: OnceLock::new(), entries })
+    }
+}
+
+impl Tokenizer for HubTokenizer {
+    fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TextError> {
+        let encoding = self.tokenizer.encode_fast(text, add_special);
+        let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError> {
+        let blind = self.plain.get_or_init(|| {
+            let mut blind = self.tokenizer.clone();
+            blind.set_encode_special_tokens(true);
+            Box::new(blind)
+        });
+        let encoding = blind.encode_fast(text, false);
+        let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    fn spelling(&self, id: u32) -> Option<String> {
+        self.tokenizer.id_to_token(id)
+    }
+
+    fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
+        // The library passes over ids that it does not know.
+        if let Some(id) = ids.iter().find(|id| self.entries.bytes(**id).is_none()) {
+            return Err(TextError::new(format!("the vocabulary has no token {id}")));
+        }
+        let text = self.tokenizer.decode(ids, false);
+        text.map_err(|error| TextError::new(format!("the ids cannot be decoded: {error}")))
+    }
+}
+
+impl fmt::Debug for HubTokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubTokenizer").field("entries", &self.entries.size()).finish_non_exhaustive()
+    }
+}
+
+/// How a vocabulary spells the bytes of its entries: what a decoder does to one token, wherever it stands. (What it does at the
+/// start of a text alone is left out: a reply begins in the middle of one.)
+#[derive(Debug, Default)]
+struct Spelling {
+    /// Every byte is a letter of its own (GPT-2's alphabet).
+    letters: bool,
+    /// `<0xE2>` is a byte.
+    hexadecimal: bool,
+    /// Texts that stand for others, in order.
+    replaced: Vec<(String, String)>,
+    /// This in front of a token glues it to the one before; without it there is a blank.
+    glue: Option<String>,
+    /// This behind a token is a blank.
+    suffix: Option<String>,
+}
+
+impl Spelling {
+    fn of(decoder: &Value) -> Result<Self, TextError> {
+        let mut out = Self::default();
+        out.take(decoder)?;
+        Ok(out)
+    }
+
+    fn take(&mut self, decoder: &Value) -> Result<(), TextError> {
+        let text = |key: &str| decoder.get(key).and_then(Value::as_str).map(str::to_owned);
+        match decoder.get("type").and_then(Value::as_str) {
+            Some("Sequence") => {
+                decoder["decoders"].as_array().into_iter().flatten().try_for_each(|part| self.take(part))?;
+            }
+            Some("ByteLevel") => self.letters = true,
+            Some("ByteFallback") => self.hexadecimal = true,
+            Some("Fuse" | "Strip") => {}
+            Some("Metaspace") => {
+                self.replaced.push((text("replacement").unwrap_or_else(|| "▁".to_owned()), " ".to_owned()));
+            }
+            Some("Replace") => match decoder.pointer("/pattern/String").and_then(Value::as_str) {
+                Some(pattern) => self.replaced.push((pattern.to_owned(), text("content").unwrap_or_default())),
+                None => return Err(unknown("a Replace decoder with a regular expression")),
+            },
+            Some("WordPiece") => self.glue = Some(text("prefix").unwrap_or_else(|| "##".to_owned())),
+            Some("BPEDecoder") => self.suffix = Some(text("suffix").unwrap_or_else(|| "</w>".to_owned())),
+            Some(other) => return Err(unknown(&format!("the decoder {other}"))),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, token: &str) -> Vec<u8> {
+        if self.letters
+            && let Some(bytes) = token.chars().map(byte_of_letter).collect::<Option<Vec<u8>>>()
+        {
+            return bytes;
+        }
+        if self.hexadecimal
+            && let Some(byte) = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'))
+            && let (2, Ok(byte)) = (byte.len(), u8::from_str_radix(byte, 16))
+        {
+            return vec![byte];
+        }
+        let mut text = token.to_owned();
+        for (from, to) in &self.replaced {
+            text = text.replace(from.as_str(), to);
+        }
+        if let Some(glue) = &self.glue {
+            text = text.strip_prefix(glue.as_str()).map_or_else(|| format!(" {text}"), str::to_owned);
+        }
+        if let Some(suffix) = &self.suffix {
+            text = text.replace(suffix.as_str(), " ");
+        }
+        text.into_bytes()
+    }
+}
+
+fn unknown(what: &str) -> TextError {
+    TextError::new(format!("the tokenizer has {what}, which cannot be told token by token"))
+}
+
+/// The byte that a letter of GPT-2's alphabet stands for: printable Latin-1 for itself, the others from U+0100 on.
+fn byte_of_letter(letter: char) -> Option<u8> {
+    let code = u32::from(letter);
+    match code {
+        0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => u8::try_from(code).ok(),
+        0x100..=0x143 => {
+            let number = code - 0x100;
+            u8::try_from(match number {
+                0..=0x20 => number,
+                0x21..=0x42 => number - 0x21 + 0x7f,
+                _ => 0xad,
+            })
+            .ok()
+        }
+        _ => None,
+    }
+}
+
+/// The added tokens of a `tokenizer_config.json`: text, id, and whether it is special.
+pub(super) fn added_tokens(config: &Value) -> Vec<(String, u32, bool)> {
+    let entries = config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten();
+    let entry = |(id, token): (&String, &Value)| {
+        let special = token.get("special").and_then(Value::as_bool).unwrap_or(false);
+        Some((token_text(Some(token))?, id.parse().ok()?, special))
+    };
+    entries.filter_map(entry).collect()
+}
+
+/// The text of a token, which is written as text or as an object.
+pub(crate) fn token_text(token: Option<&Value>) -> Option<String> {
+    let token = token?;
+    token.as_str().or_else(|| token.get("content")?.as_str()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The letter of each byte, by the rule that defines the alphabet.
+    fn alphabet() -> Vec<char> {
+        let plain = |byte: u32| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+        let mut others = 0x100..;
+        let code = |byte: u32| if plain(byte) { Some(byte) } else { others.next() };
+        (0..=255).map(code).map(|code| code.and_then(char::from_u32).expect("it is a letter")).collect()
+    }
+
+    #[test]
+    fn letters_are_bytes() {
+        for (byte, letter) in (0..=255).zip(alphabet()) {
+            assert_eq!(byte_of_letter(letter), Some(byte), "{letter}");
+        }
+        assert_eq!(byte_of_letter('\u{144}'), None);
+    }
+
+    fn byte_level() -> String {
+        let mut vocab = serde_json::Map::new();
+        let mut merges = Vec::new();
+        for letter in alphabet() {
+            vocab.insert(letter.to_string(), json!(vocab.len()));
+        }
+        for (left, right) in [("t", "i"), ("d", "e"), ("ti", "de"), ("Ġ", "tide")] {
+            vocab.insert(format!("{left}{right}"), json!(vocab.len()));
+            merges.push(json!([left, right]));
+        }
+        let added = json!([
+            {"id": 260, "content": "<|end|>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+            {"id": 261, "content": "<think>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false}
+        ]);
+        let level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+        json!({"version": "1.0", "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+            "padding": null, "added_tokens": added, "normalizer": null, "pre_tokenizer": level, "post_processor": null,
+            "decoder": level, "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": vocab, "merges": merges}})
+        .to_string()
+    }
+
+    #[test]
+    fn a_byte_level_vocabulary_is_read() {
+        let tokenizer = HubTokenizer::new(&byte_level()).expect("it is well formed");
+        let text = "tide tide<think>é🛶<|end|>";
+        let ids = tokenizer.encode(text, false).expect("all bytes have entries");
+        assert_eq!(ids[..3], [258, 259, 261], "nothing is cut off");
+        assert_eq!(ids.last(), Some(&260));
+        let bytes: Vec<u8> =
+            ids.iter().flat_map(|id| tokenizer.entries().bytes(*id).expect("known").to_vec()).collect();
+        assert_eq!(String::from_utf8_lossy(&bytes), text);
+        assert_eq!(tokenizer.entries().special(), ["<|end|>"]);
+        assert_eq!((tokenizer.entries().size(), tokenizer.entries().bytes(262)), (262, None));
+        assert_eq!(tokenizer.decode(&ids).as_deref(), Ok(text));
+        assert!(tokenizer.decode(&[262]).is_err());
+        let plain = tokenizer.encode_plain("<|end|>").expect("all bytes have entries");
+        assert_eq!((plain.len(), tokenizer.decode(&plain).as_deref()), (7, Ok("<|end|>")));
+        let mut live = crate::tokenizer::Detokenizer::default();
+        let mut steps = String::new();
+        for id in &ids {
+            live.push(tokenizer.entries(), *id, &mut steps).expect("known");
+            assert!(text.starts_with(&steps), "{steps:?} is no beginning of the text");
+        }
+        assert_eq!(steps, text);
+    }
+
+    #[test]
+    fn decoders_say_how_bytes_are_spelled() {
+        let pieces = json!({"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+            {"type": "Strip", "content": " ", "start": 1, "stop": 0}]});
+        let spelling = Spelling::of(&pieces).expect("it is known");
+        assert_eq!(spelling.bytes("▁tide"), b" tide");
+        assert_eq!(spelling.bytes("<0xE2>"), [0xe2]);
+        assert_eq!(spelling.bytes("<0xE2"), b"<0xE2");
+        let words = Spelling::of(&json!({"type": "WordPiece", "prefix": "##", "cleanup": true})).expect("it is known");
+        assert_eq!((words.bytes("##s"), words.bytes("tide")), (b"s".to_vec(), b" tide".to_vec()));
+        assert!(Spelling::of(&json!({"type": "CTC"})).is_err());
+    }
+
+    #[test]
+    fn no_tokenizer_is_an_error() {
+        assert!(HubTokenizer::new("{}").is_err());
+    }
+}
