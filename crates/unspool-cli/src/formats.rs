@@ -189,9 +189,8 @@ fn full(registry: &Registry, row: &Row) -> Result<String, Failure> {
     }
     if let Some(thinking) = &row.reasoning {
         line("thought", &shown(thinking.thought.as_deref()));
-        line("begins in", &format!("{:?}", thinking.start).to_lowercase());
-        let switches = if thinking.switches.is_empty() { "none".to_owned() } else { thinking.switches.join(", ") };
-        line("switches", &format!("{switches} (without: {})", if thinking.default { "on" } else { "off" }));
+        line("begins in", &thinking.begins());
+        line("switches", &thinking.switched());
         line("cut off", &thinking.cut_off);
         line("goes with", &format!("--tool-call-parser {}", listed(&thinking.goes_with)));
     }
@@ -284,14 +283,53 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::Io(error.to_string()))
 }
 
+/// Both tables: how each name reads thoughts, and how it reads calls.
 fn table(rows: &[Row]) -> String {
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("name".len());
-    let thought = |row: &Row| shown(row.reasoning.as_ref().and_then(|half| half.thought.as_deref()));
-    let call = |row: &Row| shown(row.tools.as_ref().and_then(|half| half.call.as_deref()));
-    let wide = rows.iter().map(|row| thought(row).chars().count()).max().unwrap_or(0).min(44);
-    let mut out = format!("{:width$}  {:wide$}  tools\n", "name", "reasoning");
+    let mut thinkers = vec![["name", "opener", "closer", "begins in", "switches", "cut off"].map(str::to_owned)];
+    let mut callers = vec![["name", "call"].map(str::to_owned)];
     for row in rows {
-        let _ = writeln!(out, "{:width$}  {:wide$}  {}", row.name, thought(row), call(row));
+        if let Some(thinking) = &row.reasoning {
+            let [opener, closer] = thinking.markers();
+            let cells = [row.name.clone(), opener, closer, thinking.begins(), thinking.switched()];
+            let [name, opener, closer, begins, switches] = cells;
+            thinkers.push([name, opener, closer, begins, switches, thinking.cut_off.clone()]);
+        }
+        if let Some(calls) = &row.tools {
+            callers.push([row.name.clone(), shown(calls.call.as_deref())]);
+        }
+    }
+    format!("--reasoning-parser\n{}\n--tool-call-parser\n{}", aligned(&thinkers), aligned(&callers))
+}
+
+/// Columns as wide as their cells.
+fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
+    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut out = String::new();
+    for cells in lines {
+        let line: String = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:width$}")).collect();
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     out
+}
+
+impl Thinking {
+    /// Opener and closer without the white space around them; a format of messages or of a checkpoint has none.
+    fn markers(&self) -> [String; 2] {
+        match self.thought.as_deref().and_then(|thought| thought.split_once("{thought}")) {
+            Some((opener, closer)) => [opener, closer].map(|text| shown(Some(text.trim()))),
+            None => [self.thought.clone().unwrap_or_else(|| "(headers)".to_owned()), String::new()],
+        }
+    }
+
+    fn begins(&self) -> String {
+        format!("{:?}", self.start).to_lowercase()
+    }
+
+    /// What switches thinking, and how it is without.
+    fn switched(&self) -> String {
+        let default = if self.default { "on" } else { "off" };
+        let switches = if self.switches.is_empty() { "none".to_owned() } else { self.switches.join(", ") };
+        format!("{switches} ({default})")
+    }
 }

@@ -36,6 +36,10 @@ pub(crate) struct Options {
     #[command(flatten)]
     config: ServeConfig,
 
+    /// Removed from vLLM; told apart from a misspelt flag
+    #[arg(long, hide = true, num_args = 0..=1, value_name = "BOOL")]
+    enable_reasoning: Option<Option<String>>,
+
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: Level,
@@ -60,6 +64,12 @@ enum Level {
 
 /// Serves until the process is told to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.enable_reasoning.is_some() {
+        return Err(Failure::usage(
+            "--enable-reasoning was removed".to_owned(),
+            "--reasoning-parser NAME alone turns it on".to_owned(),
+        ));
+    }
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
     log.with_max_level(LevelFilter::from(options.log)).init();
     Ok(unspool_server::run_blocking(&options.config, announce)?)

@@ -60,6 +60,10 @@ impl App {
         };
         model.describe(&mut setup);
         let (pair, backend) = open(config, &registry, setup, &model)?;
+        if let Some(folder) = &config.model_dir {
+            let has = |token: &str| model.has_token(token) != Some(false);
+            pair.check_vocabulary(has, &folder.display().to_string())?;
+        }
         for warning in pair.warnings() {
             match &warning.hint {
                 Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),

@@ -63,6 +63,13 @@ impl Model {
         })
     }
 
+    /// Whether the tokenizer has this text as one entry; `None`: there is no tokenizer here.
+    #[must_use]
+    pub fn has_token(&self, text: &str) -> Option<bool> {
+        let entries = self.folder.as_ref()?.tokenizer().entries();
+        Some(entries.added().contains_key(text) || entries.iter().any(|(_, bytes)| bytes == text.as_bytes()))
+    }
+
     /// Adds what the checkpoint says to what a pair of formats is made from.
     pub fn describe(&self, setup: &mut Setup) {
         let Some(folder) = &self.folder else { return };

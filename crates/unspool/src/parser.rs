@@ -127,6 +127,7 @@ impl Parser {
     #[inline]
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
         match (delta.text, delta.ids) {
+            (None, []) => {}
             (Some(text), []) => {
                 self.memory.tokens.push_text(text.len());
                 self.feed(text, Eof::No, sink);

@@ -101,6 +101,7 @@ impl Half {
 
 impl From<FileError> for SetupError {
     fn from(error: FileError) -> Self {
-        Self { kind: SetupErrorKind::BadFormat, message: error.to_string(), hint: None }
+        let message = error.to_string();
+        Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
     }
 }

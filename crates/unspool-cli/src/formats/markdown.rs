@@ -24,16 +24,16 @@ pub(super) fn page(rows: &[Row]) -> String {
     );
     out.push_str("| name | opener | closer | begins in | switches | cut off | file |\n|---|---|---|---|---|---|---|\n");
     for (row, thinking) in thinkers {
-        let (opener, closer) = thinking.markers();
-        let begins = format!("{:?}", thinking.start).to_lowercase();
+        let [opener, closer] = thinking.markers().map(|text| if text.is_empty() { text } else { code(&text) });
         let switches = thinking.switches.iter().map(|s| code(s)).collect::<Vec<_>>().join(", ");
         let default = if thinking.default { "on" } else { "off" };
         let switches =
             if switches.is_empty() { format!("none ({default})") } else { format!("{switches} ({default})") };
         let _ = writeln!(
             out,
-            "| {} | {opener} | {closer} | {begins} | {switches} | {} | {} |",
+            "| {} | {opener} | {closer} | {} | {switches} | {} | {} |",
             code(&row.name),
+            thinking.begins(),
             thinking.cut_off,
             file(&thinking.file)
         );
@@ -59,23 +59,4 @@ fn file(path: &str) -> String {
 fn code(text: &str) -> String {
     let text = text.replace('|', "\\|");
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
-}
-
-impl Thinking {
-    /// Opener and closer without the white space around them; a format of messages or of a checkpoint has none.
-    fn markers(&self) -> (String, String) {
-        match self.thought.as_deref().and_then(|thought| thought.split_once("{thought}")) {
-            Some((opener, closer)) => {
-                let cell =
-                    |text: &str| if text.trim().is_empty() { String::new() } else { code(&shown(Some(text.trim()))) };
-                (cell(opener), cell(closer))
-            }
-            None => (
-                self.thought
-                    .as_deref()
-                    .map_or("headers of messages".to_owned(), |key| format!("the checkpoint's {}", code(key))),
-                String::new(),
-            ),
-        }
-    }
 }

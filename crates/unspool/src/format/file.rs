@@ -11,7 +11,7 @@ pub use super::tools::*;
 pub struct List(pub Vec<String>);
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a text or a list of texts")]
 enum OneOrMany {
     One(String),
     Many(Vec<String>),

@@ -34,7 +34,13 @@ pub struct FileError {
     pub key: String,
     /// What is wrong.
     pub message: String,
+    /// What to do about it.
+    pub hint: String,
 }
+
+/// What to do about a fault that says no more.
+const HINT: &str =
+    "docs/format-language.md lists all words and slots; `unspool formats NAME` shows a format that works";
 
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -95,12 +101,14 @@ impl Source {
             line: line_of(&lines, key),
             key: key.to_owned(),
             message,
+            hint: HINT.to_owned(),
         };
         let mut base: Table = toml::from_str(text).map_err(|e| FileError {
             path: path.to_owned(),
             line: e.span().map_or(1, |s| 1 + text[..s.start.min(text.len())].matches('\n').count()),
             key: String::new(),
             message: e.message().to_owned(),
+            hint: "format files are TOML, see https://toml.io".to_owned(),
         })?;
         let vars = match base.remove("vars") {
             None => Table::new(),
@@ -122,7 +130,11 @@ impl Source {
         }
         let [reasoning, tools] = names_in(&base);
         if reasoning.is_empty() && tools.is_empty() {
-            return Err(fault("names", "no name: `names.reasoning` and `names.tools` are both missing".into()));
+            let message = match base.get("names") {
+                Some(names) if !names.is_table() => "must be a table with `reasoning`, `tools`, or both",
+                _ => "no name: `names.reasoning` and `names.tools` are both missing",
+            };
+            return Err(fault("names", message.into()));
         }
         let source = Self {
             path: path.to_owned(),
@@ -159,13 +171,9 @@ impl Source {
             let inside = variant.map(|i| format!("variant.{i}.{key}")).filter(|k| has_line(&self.lines, k));
             line_of(&self.lines, &inside.unwrap_or_else(|| key.to_owned()))
         };
-        let message = format!(
-            "{}, see `{}` in line {}\nhint: give the two different texts, or leave one out",
-            clash.message,
-            clash.first,
-            line(&clash.first)
-        );
-        Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message })
+        let message = format!("{}, see `{}` in line {}", clash.message, clash.first, line(&clash.first));
+        let hint = "give the two different texts, or leave one out".to_owned();
+        Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message, hint })
     }
 
     /// Starts from another file's values; its own win.
@@ -207,7 +215,13 @@ impl Source {
     /// Line of a key, for errors found later.
     #[must_use]
     pub fn error(&self, key: &str, message: String) -> FileError {
-        FileError { path: self.path.clone(), line: line_of(&self.lines, key), key: key.to_owned(), message }
+        FileError {
+            path: self.path.clone(),
+            line: line_of(&self.lines, key),
+            key: key.to_owned(),
+            message,
+            hint: HINT.to_owned(),
+        }
     }
 
     fn words(
@@ -231,6 +245,7 @@ impl Source {
                 line: line_of(&self.lines, &line_key),
                 key,
                 message: message.trim().to_owned(),
+                hint: HINT.to_owned(),
             }
         })
     }
