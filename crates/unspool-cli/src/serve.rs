@@ -1,7 +1,6 @@
 //! `unspool serve`: the gateway.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
@@ -77,9 +76,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Says where the gateway listens, for people and for scripts that asked for any free port.
-fn announce(address: SocketAddr) {
+fn announce(place: &str) {
     // Nobody may be reading; the gateway serves all the same.
-    let _ = writeln!(io::stdout(), "listening on http://{address}");
+    let _ = writeln!(io::stdout(), "listening on {place}");
 }
 
 impl From<Level> for LevelFilter {

@@ -8,15 +8,17 @@ use serde_json::Value;
 use unspool::setup::{Half, Pair};
 use unspool::{Limits, Registry, Setup};
 
-use crate::api::chat::{ChatRequest, ToolRules};
+use crate::api::chat::{ChatRequest, Delivery, ToolRules};
 use crate::backend::mock::Mock;
 use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
 use crate::backend::{Backend, RenderedPrompt};
-use crate::config::{BackendSpec, ServeConfig};
+use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
 use crate::error::{ApiError, StartupError};
+use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
 use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
+use crate::raw_log::RawLog;
 use crate::unique;
 
 /// A gateway that is ready to serve.
@@ -30,6 +32,10 @@ pub struct App {
     default_name: String,
     keys: Vec<String>,
     started: u64,
+    metrics: Arc<Metrics>,
+    answers: AnswerConfig,
+    http: HttpConfig,
+    raw_log: Option<Arc<RawLog>>,
 }
 
 impl App {
@@ -48,6 +54,7 @@ impl App {
         let mut setup = Setup {
             reasoning_parser: config.reasoning_parser.clone(),
             tool_parser: config.tool_call_parser.clone(),
+            incomplete_calls: config.answers.incomplete_calls.0,
             limits: limits(config),
             ..Setup::default()
         };
@@ -68,7 +75,14 @@ impl App {
             BackendSpec::Replay(_) => "replay",
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
+        let name = config.served_model_name.first().map_or(default_name, String::as_str);
+        let metrics = Metrics::new(name, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
+        let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
         Ok(Self {
+            metrics: Arc::new(metrics),
+            answers: config.answers.clone(),
+            http: config.http.clone(),
+            raw_log: raw_log.transpose()?.map(Arc::new),
             pair,
             backend,
             model,
@@ -117,6 +131,59 @@ impl App {
         self.started
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// What answers hold.
+    #[must_use]
+    pub fn answers(&self) -> &AnswerConfig {
+        &self.answers
+    }
+
+    /// The settings around HTTP.
+    #[must_use]
+    pub fn http(&self) -> &HttpConfig {
+        &self.http
+    }
+
+    /// Where raw outputs are written down.
+    #[must_use]
+    pub fn raw_log(&self) -> Option<&Arc<RawLog>> {
+        self.raw_log.as_ref()
+    }
+
+    /// Most tokens of prompt and answer together: as set, or else as the model's own files say.
+    #[must_use]
+    pub fn longest_context(&self) -> Option<u64> {
+        self.answers.max_model_len.or_else(|| self.model.longest_context())
+    }
+
+    /// Sees to it that prompt and answer fit into `--max-model-len`, as far as the prompt's tokens are known.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
+        let (Some(longest), Some(tokens)) = (self.answers.max_model_len, prompt.tokens) else { return Ok(()) };
+        let asked = request.sampling.max_tokens;
+        let room = longest.saturating_sub(tokens);
+        if room == 0 || asked.is_some_and(|asked| asked > room) {
+            let message = format!(
+                "the model takes {longest} tokens, but the prompt has {tokens} and the answer may have {}",
+                asked.unwrap_or(1)
+            );
+            return Err(
+                ApiError::bad_field("messages", message).hint("shorten the conversation or ask for fewer tokens")
+            );
+        }
+        if asked.is_none() {
+            Arc::make_mut(request).sampling.max_tokens = Some(room);
+        }
+        Ok(())
+    }
+
     /// The model's own files.
     #[must_use]
     pub fn model(&self) -> &Model {
@@ -143,6 +210,9 @@ impl App {
     pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
         self.model.prepare(&mut request)?;
+        if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
+            request.delivery = Delivery::Stream { usage: true, continuous: true };
+        }
         Ok(request)
     }
 

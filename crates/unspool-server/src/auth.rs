@@ -1,11 +1,15 @@
-//! The key check in front of the API, with vLLM's scope: only the API's own paths, only `Authorization: Bearer`.
+//! The key check in front of the API, with vLLM's scope: only the API's own paths. A key comes as `Authorization: Bearer`, or as
+//! `x-api-key`, which Anthropic's clients send.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use crate::api::messages::{error, in_shape_of_messages};
+use crate::error::ApiError;
 
 /// The paths that a key guards.
 const GUARDED: [&str; 4] = ["/v1", "/v2", "/inference", "/cohere"];
@@ -17,17 +21,24 @@ pub(crate) async fn check(State(keys): State<Arc<[String]>>, request: Request, n
     if keys.is_empty() || !guarded || brings_key(&request, &keys) {
         return next.run(request).await;
     }
+    if in_shape_of_messages(path) {
+        return error::response(&ApiError::new(StatusCode::UNAUTHORIZED, "the API key is missing or wrong"));
+    }
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::WWW_AUTHENTICATE, "Bearer")];
     // A string and no object, as vLLM answers here.
     (StatusCode::UNAUTHORIZED, headers, r#"{"error":"Unauthorized"}"#).into_response()
 }
 
 fn brings_key(request: &Request, keys: &[String]) -> bool {
-    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return false };
-    let Some((scheme, key)) = value.as_bytes().split_at_checked("Bearer ".len()) else { return false };
+    let headers = request.headers();
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.as_bytes().split_at_checked("Bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
+    });
+    let plain = headers.get("x-api-key").map(HeaderValue::as_bytes);
     // Every key is compared, and each to its end, so that the time tells nothing about them.
-    let found = keys.iter().fold(false, |found, own| same(own.as_bytes(), key) | found);
-    scheme.eq_ignore_ascii_case(b"Bearer ") && found
+    let known = |key: &[u8]| keys.iter().fold(false, |found, own| same(own.as_bytes(), key) | found);
+    bearer.is_some_and(known) || plain.is_some_and(known)
 }
 
 fn same(a: &[u8], b: &[u8]) -> bool {

@@ -1,11 +1,16 @@
 //! What `unspool serve` is told: one struct, with vLLM's names where vLLM has the same thing.
 
+mod answers;
+mod http;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use unspool::Limit;
 
+pub use self::answers::{AnswerConfig, Incomplete, ReasoningField};
+pub use self::http::{HttpConfig, JsonList};
 use crate::error::StartupError;
 
 /// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
@@ -108,6 +113,14 @@ pub struct ServeConfig {
     /// Most tokens to ask the backend for if the request does not say
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
     pub default_max_tokens: u64,
+
+    /// What answers hold
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub answers: AnswerConfig,
+
+    /// How the gateway listens
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub http: HttpConfig,
 }
 
 impl Default for ServeConfig {
@@ -136,6 +149,8 @@ impl Default for ServeConfig {
             backend_timeout: 600,
             backend_health_interval: 10,
             default_max_tokens: 4096,
+            answers: AnswerConfig::default(),
+            http: HttpConfig::default(),
         }
     }
 }
@@ -171,7 +186,8 @@ impl ServeConfig {
                 return Err(StartupError::new(format!("{flag} is 0; it must be 1 or more")));
             }
         }
-        Ok(())
+        self.answers.check()?;
+        self.http.check()
     }
 }
 

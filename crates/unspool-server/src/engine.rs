@@ -5,6 +5,7 @@ use serde_json::Value;
 use unspool::{Delta, Diagnostic, Event, FinishReason, Parser};
 
 use crate::backend::{BackendError, Piece, Pieces, StopReason};
+use crate::metrics::Observer;
 
 /// What a parser says, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub struct Reply {
     tokens: TokenCounts,
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
+    observer: Option<Observer>,
 }
 
 enum State {
@@ -91,11 +93,35 @@ impl Reply {
     #[must_use]
     pub fn new(parser: Parser, pieces: Pieces, prompt_tokens: u64) -> Self {
         let tokens = TokenCounts { prompt: prompt_tokens, ..TokenCounts::default() };
-        Self { parser, pieces, tokens, stopped: None, state: State::Writing }
+        Self { parser, pieces, tokens, stopped: None, state: State::Writing, observer: None }
+    }
+
+    /// With an observer that counts it.
+    #[must_use]
+    pub fn observed(self, observer: Observer) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// The tokens so far.
+    #[must_use]
+    pub fn tokens(&self) -> TokenCounts {
+        self.tokens
     }
 
     /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
     pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
+        let step = self.advance().await;
+        if let Some(observer) = &mut self.observer {
+            match &step {
+                Some(Ok(step)) => observer.step(step),
+                Some(Err(_)) => observer.failed(),
+                None => {}
+            }
+        }
+        step
+    }
+
+    async fn advance(&mut self) -> Option<Result<Step, BackendError>> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Writing => {}
             State::Failed(error) => return Some(Err(error)),
@@ -129,6 +155,9 @@ impl Reply {
             Piece::Tokens { text, ids } => {
                 let mut fold = Fold::default();
                 self.parser.push(Delta { text: Some(&text), ids: &ids }, &mut |event: Event<'_>| fold.take(event));
+                if let Some(observer) = &mut self.observer {
+                    observer.held(self.parser.held_bytes());
+                }
                 // A backend that gives no ids mostly gives one token a piece.
                 let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
                 self.tokens.completion += count;

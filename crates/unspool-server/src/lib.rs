@@ -1,10 +1,10 @@
-//! The unspool gateway: the OpenAI chat API in front of a source of raw model output.
+//! The unspool gateway: the APIs of OpenAI and Anthropic in front of a source of raw model output.
 //!
 //! ```text
 //! client ── api ── engine ── backend
 //!            │        │         └ mock: no model · replay: recordings · remote: vLLM, SGLang, llama.cpp, TGI, any completions server
 //!            │        └ one event stream for every answer: pieces of output through `unspool::Parser`
-//!            └ chat completions (streamed and whole), completions, models, health
+//!            └ chat completions, responses, messages (streamed and whole), completions, models, health, metrics
 //! ```
 //!
 //! | module | what it is |
@@ -13,6 +13,9 @@
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`engine`] | one answer while it is written |
+//! | [`blocks`] | its events as blocks that follow each other |
+//! | [`metrics`] | what is counted of it |
+//! | [`raw_log`] | its raw output, written down |
 //! | [`backend`] | who writes the raw output |
 //! | [`model`] | the model's own files: tokenizer and chat template |
 //! | [`prompt`] | from a conversation to the text that a raw model is given |
@@ -24,16 +27,19 @@ pub mod api;
 pub mod app;
 mod auth;
 pub mod backend;
+pub mod blocks;
 pub mod config;
 pub mod engine;
 pub mod error;
 pub mod hash;
+pub mod metrics;
 pub mod model;
 pub mod prompt;
+pub mod raw_log;
 mod serve;
 mod unique;
 
 pub use app::App;
-pub use config::{BackendSpec, ContentFormatOption, RemoteKind, Secret, ServeConfig};
+pub use config::{AnswerConfig, BackendSpec, ContentFormatOption, HttpConfig, RemoteKind, Secret, ServeConfig};
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

@@ -97,6 +97,10 @@ impl Model {
             return Err(ApiError::bad_field(field, "a chat template in the request is not allowed here")
                 .hint("the server allows it if it is started with --trust-request-chat-template"));
         }
+        if self.hides_tools && request.parse.tool_choice == ToolChoice::None {
+            // Here, and not in the template alone, so that it holds for every kind of prompt.
+            request.tools.clear();
+        }
         let effort = request.parse.reasoning_effort.as_deref();
         request.parse.chat_template_kwargs =
             prompter::merged(&self.defaults, &request.parse.chat_template_kwargs, effort);
@@ -160,8 +164,7 @@ impl Model {
             };
             return Ok(RenderedPrompt { complete: false, ..self.rendered(text.clone(), &ids) });
         }
-        let hidden = self.hides_tools && request.parse.tool_choice == ToolChoice::None;
-        let tools = Some(request.tools.as_slice()).filter(|tools| !tools.is_empty() && !hidden);
+        let tools = Some(request.tools.as_slice()).filter(|tools| !tools.is_empty());
         let text = self.prompter.render(&PromptRequest {
             messages: &request.raw_messages,
             tools,

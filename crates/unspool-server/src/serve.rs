@@ -1,9 +1,13 @@
 //! Listening, and stopping without breaking off answers.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::serve::Listener;
 use tokio::net::TcpListener;
 
 use crate::api;
@@ -11,25 +15,53 @@ use crate::app::App;
 use crate::config::ServeConfig;
 use crate::error::StartupError;
 
+/// How often the metrics are tidied.
+const UPKEEP: Duration = Duration::from_secs(5);
+
 /// Serves `app` on `listener` until `stop` is there; then no new connection is taken, and running answers are finished.
 ///
 /// # Errors
 /// What the system says about the listener.
-pub async fn serve(
-    listener: TcpListener,
-    app: Arc<App>,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+pub async fn serve<L>(listener: L, app: Arc<App>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()>
+where
+    L: Listener,
+    L::Addr: fmt::Debug,
+{
+    let _upkeep = Upkeep::of(&app);
     axum::serve(listener, api::router(app)).with_graceful_shutdown(stop).await
 }
 
+/// Tidies the metrics now and then, also if nobody reads them; ends with its owner.
+struct Upkeep(tokio::task::JoinHandle<()>);
+
+impl Upkeep {
+    fn of(app: &App) -> Self {
+        let metrics = Arc::clone(app.metrics());
+        Self(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(UPKEEP).await;
+                metrics.tidy();
+            }
+        }))
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs the gateway until the process is told to end. The first signal lets running answers finish, the second does not.
-/// `ready` is called with the address once the gateway listens.
+/// `ready` is called with the place once the gateway listens: a URL such as `http://0.0.0.0:8000`, or `unix:PATH`.
 ///
 /// # Errors
 /// The settings are wrong, or the address cannot be listened on.
-pub async fn run(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr)) -> Result<(), StartupError> {
+pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let app = Arc::new(App::new(config)?);
+    if let Some(path) = &config.http.uds {
+        return on_socket(path, app, ready).await;
+    }
     let place = format!("{}:{}", config.host, config.port);
     let fault = |error: io::Error| StartupError::new(format!("cannot listen on {place}: {error}"));
     let listener = TcpListener::bind((config.host.trim_matches(['[', ']']), config.port)).await.map_err(|error| {
@@ -37,7 +69,40 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr))
         let error = fault(error);
         if in_use { error.hint("another program listens there; --port takes another port") } else { error }
     })?;
-    ready(listener.local_addr().map_err(fault)?);
+    let address = listener.local_addr().map_err(fault)?;
+    ready(&format!("http://{address}"));
+    until_told(listener, app).await.map_err(fault)
+}
+
+/// Listens on a Unix socket. One that an earlier gateway left behind is replaced, any other file is not.
+#[cfg(unix)]
+async fn on_socket(path: &Path, app: Arc<App>, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let fault = |error: io::Error| StartupError::new(format!("cannot listen on {}: {error}", path.display()));
+    let left_behind = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if left_behind && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path).map_err(fault)?;
+    }
+    let listener = tokio::net::UnixListener::bind(path).map_err(fault)?;
+    ready(&format!("unix:{}", path.display()));
+    let ended = until_told(listener, app).await;
+    // Somebody else may have removed it.
+    let _ = std::fs::remove_file(path);
+    ended.map_err(fault)
+}
+
+/// Other systems have no Unix sockets.
+#[cfg(not(unix))]
+async fn on_socket(_: &Path, _: Arc<App>, _: impl FnOnce(&str)) -> Result<(), StartupError> {
+    Err(StartupError::new("--uds needs a system with Unix sockets"))
+}
+
+async fn until_told<L>(listener: L, app: Arc<App>) -> io::Result<()>
+where
+    L: Listener,
+    L::Addr: fmt::Debug,
+{
     let (told, stop) = tokio::sync::oneshot::channel::<()>();
     let server = serve(listener, app, async {
         // An error means that nobody can tell it any more, which is a reason to stop as well.
@@ -50,7 +115,7 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr))
         end_signal().await;
     };
     tokio::select! {
-        ended = server => ended.map_err(fault),
+        ended = server => ended,
         () = signals => Ok(()),
     }
 }
@@ -59,7 +124,7 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr))
 ///
 /// # Errors
 /// As [`run`]; or the system gives no threads.
-pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(std::net::SocketAddr)) -> Result<(), StartupError> {
+pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StartupError::new(format!("cannot start the gateway's threads: {error}")))?;
     runtime.block_on(run(config, ready))

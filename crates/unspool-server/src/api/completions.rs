@@ -10,8 +10,9 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::chat::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
 use super::service::json_response;
@@ -25,9 +26,10 @@ use crate::unique;
 /// Most tokens where the request does not say, as in OpenAI's API.
 const DEFAULT_MAX_TOKENS: u64 = 16;
 
-#[derive(Debug, Default, Deserialize)]
+/// The fields of a raw completion that the gateway itself looks at.
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-struct CompletionBody {
+pub(super) struct CompletionBody {
     model: Option<String>,
     prompt: Option<Value>,
     stream: Option<bool>,
@@ -39,6 +41,14 @@ struct CompletionBody {
 }
 
 /// Answers a completions request.
+#[utoipa::path(
+    post, path = "/v1/completions", tag = "OpenAI", request_body = CompletionBody,
+    responses(
+        (status = 200, description = "The raw output, with no parser in between"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
 pub(super) async fn serve(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

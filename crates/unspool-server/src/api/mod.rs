@@ -1,12 +1,19 @@
 //! The HTTP surfaces.
 
+mod alias;
 pub mod chat;
 mod completions;
+mod layers;
+pub(crate) mod messages;
+mod openapi;
+mod responses;
 mod service;
+mod sse;
 mod text;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -25,17 +32,22 @@ use crate::app::App;
 use crate::auth;
 use crate::error::ApiError;
 
-/// Longest request body, in bytes.
-const LONGEST_BODY: usize = 64 << 20;
 /// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
 const LONGEST_REQUEST_ID: usize = 128;
 
 /// All routes of the gateway.
 pub fn router(app: Arc<App>) -> Router {
     let keys: Arc<[String]> = app.keys().into();
-    Router::new()
+    let http = app.http().clone();
+    let metrics = Arc::clone(app.metrics());
+    let mut router = Router::new()
         .route("/v1/chat/completions", post(chat::serve))
         .route("/v1/completions", post(completions::serve))
+        .route("/v1/messages", post(messages::serve))
+        .route("/v1/messages/count_tokens", post(messages::count_tokens))
+        .route("/v1/responses", post(responses::serve))
+        .route("/v1/responses/{id}", get(responses::kept).delete(responses::kept))
+        .route("/v1/responses/{id}/cancel", post(responses::kept))
         .route("/v1/chat/completions/render", post(text::render))
         .route("/tokenize", post(text::tokenize))
         .route("/detokenize", post(text::detokenize))
@@ -43,21 +55,44 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/health", get(service::health))
         .route("/ping", get(service::health).post(service::health))
         .route("/version", get(service::version))
+        .route("/metrics", get(service::metrics))
+        .route("/openapi.json", get(openapi::document))
+        .route("/docs", get(openapi::page))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(DefaultBodyLimit::max(http.max_body_size));
+    if let Ok(seconds @ 1..) = u64::try_from(http.sse_keep_alive_interval) {
+        let interval = Duration::from_secs(seconds);
+        router = router.layer(middleware::from_fn_with_state(interval, layers::keep_alive));
+    }
+    router = router
         .layer(middleware::from_fn_with_state(keys, auth::check))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(TraceLayer::new_for_http())
-        .with_state(app)
+        .layer(middleware::from_fn_with_state(metrics, layers::count));
+    if http.enable_request_id_headers {
+        router = router.layer(middleware::from_fn(layers::request_id));
+    }
+    if let Some(cors) = layers::cors(&http) {
+        router = router.layer(cors);
+    }
+    let router = router.layer(CatchPanicLayer::custom(panicked)).layer(TraceLayer::new_for_http()).with_state(app);
+    match http.root() {
+        // A proxy may pass its prefix on or cut it off.
+        Some(root) => Router::new().nest(root, router.clone()).fallback_service(router),
+        None => router,
+    }
 }
 
-async fn no_such_path(uri: Uri) -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at `{}`", uri.path()))
+async fn no_such_path(uri: Uri) -> Response {
+    shaped(&uri, ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at `{}`", uri.path())))
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("`{}` does not take {method}", uri.path()))
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    shaped(&uri, ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("`{}` does not take {method}", uri.path())))
+}
+
+/// An error in the shape that the clients of a path read.
+fn shaped(uri: &Uri, error: ApiError) -> Response {
+    if messages::in_shape_of_messages(uri.path()) { messages::error::response(&error) } else { error.into_response() }
 }
 
 /// A fault of ours must not look like a dead connection.

@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::error::ApiError;
 
 /// `GET /v1/models`: the served names; without any, the backend's own list.
+#[utoipa::path(get, path = "/v1/models", tag = "Service", responses((status = 200, description = "The names of the model")))]
 pub(super) async fn models(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let list = match app.served_names() {
         [] => match app.backend().models().await {
@@ -27,20 +28,28 @@ fn cards(app: &App, names: &[String]) -> Value {
     let card = |id: &String| {
         json!({
             "id": id, "object": "model", "created": app.started(), "owned_by": "unspool", "root": root, "parent": null,
-            "max_model_len": app.model().longest_context(), "permission": [],
+            "max_model_len": app.longest_context(), "permission": [],
         })
     };
     json!({"object": "list", "data": names.iter().map(card).collect::<Vec<_>>()})
 }
 
 /// `GET /health`: 200 and nothing else.
+#[utoipa::path(get, path = "/health", tag = "Service", responses((status = 200, description = "The gateway serves; empty")))]
 pub(super) async fn health() -> StatusCode {
     StatusCode::OK
 }
 
 /// `GET /version`.
+#[utoipa::path(get, path = "/version", tag = "Service", responses((status = 200, description = "The version")))]
 pub(super) async fn version() -> Response {
     json_response(&json!({"version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// `GET /metrics`: what is counted, in Prometheus' text format.
+#[utoipa::path(get, path = "/metrics", tag = "Service", responses((status = 200, description = "What is counted, in Prometheus' text format")))]
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().text()).into_response()
 }
 
 /// A JSON answer.

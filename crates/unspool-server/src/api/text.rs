@@ -8,8 +8,9 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::chat::{ChatRequest, ToolRules};
 use super::service::json_response;
@@ -19,9 +20,10 @@ use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
 use crate::prompt::apart;
 
-#[derive(Debug, Default, Deserialize)]
+/// A text or a conversation to count the tokens of.
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-struct TokenizeBody {
+pub(super) struct TokenizeBody {
     model: Option<String>,
     prompt: Option<String>,
     messages: Option<Value>,
@@ -30,6 +32,10 @@ struct TokenizeBody {
 }
 
 /// `POST /tokenize`, for a text (`prompt`) or a conversation (`messages`, with the template's fields).
+#[utoipa::path(
+    post, path = "/tokenize", tag = "Text", request_body = TokenizeBody,
+    responses((status = 200, description = "The ids of the tokens, and their number"), (status = 501, description = "The gateway has no model folder")),
+)]
 pub(super) async fn tokenize(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -58,14 +64,19 @@ pub(super) async fn tokenize(
     Ok(json_response(&answer))
 }
 
-#[derive(Debug, Deserialize)]
-struct DetokenizeBody {
+/// Ids to make text of.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct DetokenizeBody {
     #[serde(default)]
     model: Option<String>,
     tokens: Vec<u32>,
 }
 
 /// `POST /detokenize`: the text of ids, special tokens included.
+#[utoipa::path(
+    post, path = "/detokenize", tag = "Text", request_body = DetokenizeBody,
+    responses((status = 200, description = "The text"), (status = 501, description = "The gateway has no model folder")),
+)]
 pub(super) async fn detokenize(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -86,6 +97,10 @@ pub(super) async fn detokenize(
 
 /// `POST /v1/chat/completions/render`: what a chat request becomes before it goes to the model, and whether the reply begins
 /// behind the thought. The fields are those of vLLM's render endpoint that are known here, and the prompt as text.
+#[utoipa::path(
+    post, path = "/v1/chat/completions/render", tag = "Text", request_body = super::chat::ChatBody,
+    responses((status = 200, description = "The prompt, its tokens, and how the answer is made"), (status = 501, description = "The gateway has no model folder")),
+)]
 pub(super) async fn render(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
-use crate::common::{Choice, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying};
+use crate::common::{Choice, Events, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying, with};
 
 /// What the server does with the next request.
 enum Plan {
@@ -402,4 +402,45 @@ async fn a_gateway_can_stand_in_front_of_a_gateway() {
     assert_eq!(whole.called()[0], ("tide".to_owned(), json!({"port": "Looe"})));
     gateway.stop().await;
     raw.stop().await;
+}
+
+#[tokio::test]
+async fn each_api_tells_of_a_failure_in_its_own_way() {
+    let (_, _, text) = WIRES[0];
+    let (before, _) = text.split_once("Looe").expect("the reply names the port");
+    let dying = || events(vec![event(before), event("Lo")], Then::Break);
+    let refusing = || Plan::Refuse(429, r#"{"error": {"message": "too many"}}"#);
+    let (_, url) = Server::start(vec![dying(), dying(), dying(), dying(), refusing(), refusing()]).await;
+    let gateway = gateway(&url, pair("qwen3", "hermes")).await;
+    let message = json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "a"}],
+        "tools": [{"name": "tide", "input_schema": {}}]});
+    let response = json!({"model": "m", "input": "a", "tools": [{"type": "function", "name": "tide"}]});
+    let streamed = |body: &Value| with(body.clone(), json!({"stream": true}));
+
+    let stream = gateway.post("/v1/messages", &streamed(&message)).await.text().await.expect("the stream can be read");
+    let (name, data) = Events::of(&stream).0.pop().expect("a stream has events");
+    assert_eq!((name.as_str(), &data["error"]["type"]), ("error", &json!("api_error")), "{stream}");
+    assert!(stream.contains("input_json_delta") && stream.contains("Let me look."), "what was parsed is kept");
+    let stream =
+        gateway.post("/v1/responses", &streamed(&response)).await.text().await.expect("the stream can be read");
+    let (name, data) = Events::of(&stream).0.pop().expect("a stream has events");
+    let failed = &data["response"];
+    assert_eq!((name.as_str(), &failed["status"]), ("response.failed", &json!("failed")), "{stream}");
+    assert!(failed["error"]["message"].as_str().is_some_and(|message| message.contains("broke")), "{failed}");
+    assert_eq!(
+        (&failed["output"][2]["arguments"], &failed["output"][2]["status"]),
+        (&json!("{\"port\": \"Lo"), &json!("incomplete"))
+    );
+
+    let whole = gateway.post("/v1/messages", &message).await;
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["type"].clone()), (502, json!("api_error")));
+    assert_eq!(gateway.post("/v1/responses", &response).await.status(), 502);
+    let whole = gateway.post("/v1/messages", &message).await;
+    assert_eq!(
+        (whole.status().as_u16(), json_of(whole).await["error"]["type"].clone()),
+        (429, json!("rate_limit_error"))
+    );
+    let whole = gateway.post("/v1/responses", &response).await;
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, json!(429)));
+    gateway.stop().await;
 }

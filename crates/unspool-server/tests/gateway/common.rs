@@ -292,3 +292,20 @@ impl Choice {
         self.calls.iter().map(|call| (call.name.clone(), parse(&call.arguments))).collect()
     }
 }
+
+/// A stream of named events.
+#[derive(Debug)]
+pub(crate) struct Events(pub(crate) Vec<(String, Value)>);
+
+impl Events {
+    /// Reads a stream, in which every event has a name and one line of JSON, and nothing else stands.
+    pub(crate) fn of(text: &str) -> Self {
+        let event = |event: &str| {
+            let (name, data) = event.split_once('\n').unwrap_or_else(|| panic!("{event}"));
+            let name = name.strip_prefix("event: ").unwrap_or_else(|| panic!("{event}"));
+            let data = data.strip_prefix("data: ").unwrap_or_else(|| panic!("{event}"));
+            (name.to_owned(), serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}")))
+        };
+        Self(text.split("\n\n").filter(|event| !event.is_empty()).map(event).collect())
+    }
+}

@@ -1,11 +1,14 @@
-//! The gateway over loopback: against recordings, the mock, a completions server that misbehaves, and a stock client.
+//! The gateway over loopback: against recordings, the mock, a completions server that misbehaves, and stock clients.
 #![allow(clippy::expect_used)]
 
 mod backend;
 mod chat;
+mod clients;
 mod common;
 mod errors;
+mod messages;
 mod mock;
 mod model;
-mod openai_client;
 mod remote;
+mod responses;
+mod service;

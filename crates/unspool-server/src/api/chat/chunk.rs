@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unspool::Diagnostic;
 
+use crate::config::ReasoningField;
 use crate::engine::{ReplyEvent, TokenCounts};
 
 /// One chunk of a stream.
@@ -37,11 +38,13 @@ pub(super) struct ChunkChoice<'a> {
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) role: Option<&'static str>,
+    pub(super) role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tool_calls: Vec<CallDelta>,
 }
@@ -66,8 +69,19 @@ struct FunctionDelta {
 
 impl Delta {
     /// The first delta of a choice.
-    pub(super) fn role() -> Self {
-        Self { role: Some("assistant"), content: Some(String::new()), ..Self::default() }
+    pub(super) fn role(role: &str) -> Self {
+        Self { role: Some(role.to_owned()), content: Some(String::new()), ..Self::default() }
+    }
+
+    /// With the thought where the server's setting wants it.
+    pub(super) fn placed(mut self, field: ReasoningField) -> Self {
+        if field.old_name() {
+            self.reasoning_content = self.reasoning.clone();
+        }
+        if !field.new_name() {
+            self.reasoning = None;
+        }
+        self
     }
 
     /// Folds the events of a step, its oddities apart. A chat client joins each field for itself, so only the order within a field matters.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
 
@@ -27,8 +27,10 @@ pub use self::types::{
 use super::{answer_id, json_body};
 use crate::app::App;
 use crate::backend::Job;
+use crate::config::ReasoningField;
 use crate::engine::Reply;
 use crate::error::ApiError;
+use crate::metrics::{Observer, Surface};
 use crate::unique;
 
 /// What all chunks and the whole answer have in common.
@@ -40,9 +42,21 @@ struct Frame {
     diagnostics: bool,
     /// Whether the counts name the tokens of the thought, as vLLM's do under `--reasoning-parser`.
     counts_reasoning: bool,
+    /// The role of the answers.
+    role: String,
+    /// Where the thought stands.
+    reasoning_field: ReasoningField,
 }
 
 /// Answers a chat request.
+#[utoipa::path(
+    post, path = "/v1/chat/completions", tag = "OpenAI", request_body = ChatBody,
+    responses(
+        (status = 200, description = "The answer: JSON, or events that end with `[DONE]` under `stream: true`"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
 pub(super) async fn serve(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -57,26 +71,56 @@ pub(super) async fn serve(
         model: app.model_name(request.model.as_deref())?,
         diagnostics: request.diagnostics,
         counts_reasoning: app.has_reasoning_parser(),
+        role: role(&app, &request),
+        reasoning_field: app.answers().reasoning_field,
     };
-    let replies = replies(&app, &request).await?;
+    let replies = replies(&app, &request, Surface::Chat).await?;
     let mut response = match request.delivery {
         Delivery::Whole => whole::answer(&frame, replies).await?,
         Delivery::Stream { usage, continuous } => stream::answer(frame, replies, stream::Counts { usage, continuous }),
     };
-    if let Ok(hash) = HeaderValue::from_str(&format!("{:016x}", request.hash)) {
-        response.headers_mut().insert(HeaderName::from_static("x-unspool-request-hash"), hash);
-    }
+    name_request(&mut response, &request);
     Ok(response)
 }
 
+/// The role of an answer, as in vLLM: the set one, or, if the last message is gone on with, that message's.
+fn role(app: &App, request: &ChatRequest) -> String {
+    match request.messages.last() {
+        Some(last) if !request.generation_prompt => last.role.clone(),
+        _ => app.answers().response_role.clone(),
+    }
+}
+
+/// Tells the request's hash beside its answer.
+pub(super) fn name_request(response: &mut Response, request: &ChatRequest) {
+    if let Ok(hash) = HeaderValue::from_str(&format!("{:016x}", request.hash)) {
+        response.headers_mut().insert(HeaderName::from_static("x-unspool-request-hash"), hash);
+    }
+}
+
+/// Begins the one answer to a request of another surface.
+pub(super) async fn reply(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Reply, ApiError> {
+    let one = Arc::new(ChatRequest { n: 1, ..ChatRequest::clone(request) });
+    let mut replies = replies(app, &one, surface).await?;
+    replies.pop().ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer was begun"))
+}
+
 /// Begins all answers to a request. Whatever is wrong until their first byte is an error of the request.
-async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>) -> Result<Vec<Reply>, ApiError> {
-    let prompt = Arc::new(app.prompt(request).await?);
+async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Vec<Reply>, ApiError> {
+    let mut request = Arc::clone(request);
+    let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
+    let prompt = Arc::new(app.prompt(&request).await?);
+    app.fit(&mut request, &prompt)?;
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
-    let job = |choice| Job { request: Arc::clone(request), prompt: Arc::clone(&prompt), choice };
+    let job = |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice };
     let pieces = try_join_all((0..request.n).map(|choice| app.backend().start(job(choice)))).await?;
+    let tap = |pieces| match app.raw_log() {
+        Some(log) => log.tap(pieces, request.hash),
+        None => pieces,
+    };
     let prompt_tokens = prompt.tokens.unwrap_or_default();
-    let replies = parsers.into_iter().zip(pieces).map(|(parser, pieces)| Reply::new(parser, pieces, prompt_tokens));
-    Ok(replies.collect())
+    let replies = parsers.into_iter().zip(pieces).zip(observers);
+    let reply = |((parser, pieces), observer)| Reply::new(parser, tap(pieces), prompt_tokens).observed(observer);
+    Ok(replies.map(reply).collect())
 }

@@ -75,7 +75,7 @@ impl Writer {
                 self.phase = Phase::Steps;
                 let mut out = Vec::new();
                 for index in 0..self.tokens.len() {
-                    self.write(&mut out, choice(index, Delta::role()));
+                    self.write(&mut out, choice(index, Delta::role(&self.frame.role)));
                 }
                 return Some(out.into());
             }
@@ -104,6 +104,7 @@ impl Writer {
             *tokens = step.tokens;
         }
         let (delta, mut diagnostics) = Delta::of(step.events);
+        let delta = delta.placed(self.frame.reasoning_field);
         if !self.frame.diagnostics {
             diagnostics.clear();
         }

@@ -1,10 +1,11 @@
 //! The body of a chat request, as it comes in.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 /// The fields of `POST /v1/chat/completions` that the gateway itself looks at. What it does not know goes on to the backend.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ChatBody {
     /// Name of the model.
@@ -56,7 +57,7 @@ pub struct ChatBody {
 }
 
 /// `stream_options`.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct StreamOptions {
     /// A last chunk with the token counts.
@@ -66,7 +67,7 @@ pub struct StreamOptions {
 }
 
 /// One text or several.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
@@ -88,7 +89,7 @@ impl OneOrMany {
 }
 
 /// One message of the conversation.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct ChatMessage {
     /// `system`, `developer`, `user`, `assistant` or `tool`.
     pub role: String,
@@ -141,7 +142,7 @@ impl ChatMessage {
 }
 
 /// The content of a message.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum MessageContent {
     /// Text.
@@ -151,7 +152,7 @@ pub enum MessageContent {
 }
 
 /// A part of a message's content.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ContentPart {
     /// `text`, `image_url`, …
     #[serde(rename = "type", default)]
@@ -162,7 +163,7 @@ pub struct ContentPart {
 }
 
 /// A call in the conversation.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct MessageCall {
     /// Its id.
     #[serde(default)]
@@ -172,7 +173,7 @@ pub struct MessageCall {
 }
 
 /// The function of a call in the conversation.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct CalledFunction {
     /// Its name.
     pub name: String,

@@ -76,9 +76,16 @@ impl Answer {
         // An answer that says nothing at all is an empty text; beside a thought or a call it is no text.
         let content = if silent { Value::String(self.content) } else { text(self.content) };
         let mut message = json!({
-            "role": "assistant", "content": content, "refusal": null, "annotations": null, "audio": null,
-            "function_call": null, "reasoning": text(self.reasoning),
+            "role": frame.role, "content": content, "refusal": null, "annotations": null, "audio": null,
+            "function_call": null,
         });
+        let thought = text(self.reasoning);
+        if frame.reasoning_field.new_name() {
+            message["reasoning"] = thought.clone();
+        }
+        if frame.reasoning_field.old_name() {
+            message["reasoning_content"] = thought;
+        }
         if !self.calls.is_empty() {
             let call = |call: ToolCall| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
             message["tool_calls"] = self.calls.into_iter().map(call).collect();

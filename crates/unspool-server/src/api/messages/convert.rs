@@ -1,0 +1,220 @@
+//! From a Messages request to the chat request that says the same, so that both APIs have one set of checks and one prompt.
+
+use serde_json::{Map, Value, json};
+
+use super::history;
+use super::types::{Choice, MessagesBody, OutputConfig, Thinking};
+use crate::api::alias;
+use crate::error::ApiError;
+
+/// Fields that only this API has; all others go on into the chat request, and from there to the backend.
+const OWN_FIELDS: [&str; 17] = [
+    "messages",
+    "max_tokens",
+    "system",
+    "stream",
+    "stop_sequences",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "metadata",
+    "service_tier",
+    "container",
+    "mcp_servers",
+    "context_management",
+    "cache_control",
+    "betas",
+    "inference_geo",
+];
+
+/// Fields that ask for something that only Anthropic's own servers have, and what that is.
+const REFUSED: [(&str, &str); 2] = [("container", "containers"), ("mcp_servers", "MCP servers")];
+
+/// Least thinking budget, as in Anthropic's API.
+const LEAST_BUDGET: i64 = 1024;
+
+/// What this API calls the fields of a chat request.
+const NAMES: [(&str, &str); 5] = [
+    ("max_completion_tokens", "max_tokens"),
+    ("stop", "stop_sequences"),
+    ("parallel_tool_calls", "tool_choice.disable_parallel_tool_use"),
+    ("response_format", "output_config.format"),
+    ("reasoning_effort", "output_config.effort"),
+];
+
+/// An error about the chat request, in this API's words.
+pub(super) fn in_own_words(error: ApiError) -> ApiError {
+    alias::renamed(error, &NAMES)
+}
+
+/// The chat request. `least` is whether the answer's length must be there, as it must for everything but counting.
+pub(super) fn chat_body(body: &Map<String, Value>, parsed: MessagesBody, answered: bool) -> Result<Value, ApiError> {
+    refuse(body, &parsed, answered)?;
+    let mut chat: Map<String, Value> = body
+        .iter()
+        .filter(|(key, _)| !OWN_FIELDS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let mut kwargs = parsed.chat_template_kwargs.unwrap_or_default();
+    let max_tokens = parsed.max_tokens;
+    if let Some(config) = parsed.output_config {
+        output(config, &mut chat)?;
+    }
+    if let Some(thinking) = parsed.thinking {
+        self::thinking(&thinking, max_tokens, &mut chat, &mut kwargs)?;
+    }
+    if !kwargs.is_empty() {
+        chat.insert("chat_template_kwargs".to_owned(), Value::Object(kwargs));
+    }
+    if let Some(max_tokens) = max_tokens {
+        chat.insert("max_completion_tokens".to_owned(), max_tokens.into());
+    }
+    if let Some(stops) = parsed.stop_sequences {
+        chat.insert("stop".to_owned(), stops.into());
+    }
+    tools(parsed.tools, parsed.tool_choice, &mut chat)?;
+    let messages = history::messages(parsed.system.as_ref(), &parsed.messages)?;
+    // A conversation that ends with words of the assistant is gone on with, as in Anthropic's API.
+    let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
+    if open {
+        chat.insert("continue_final_message".to_owned(), true.into());
+        chat.insert("add_generation_prompt".to_owned(), false.into());
+    }
+    chat.insert("messages".to_owned(), messages.into());
+    Ok(Value::Object(chat))
+}
+
+fn refuse(body: &Map<String, Value>, parsed: &MessagesBody, answered: bool) -> Result<(), ApiError> {
+    if parsed.messages.is_empty() {
+        return Err(ApiError::bad_field("messages", "`messages` must hold one message at least"));
+    }
+    for (field, what) in REFUSED {
+        let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if body.get(field).is_some_and(|value| !empty(value)) {
+            return Err(ApiError::bad_field(field, format!("`{field}` is refused: there are no {what} here")));
+        }
+    }
+    match parsed.max_tokens {
+        Some(tokens) if tokens < 1 => {
+            Err(ApiError::bad_field("max_tokens", format!("`max_tokens` is {tokens}; it must be 1 or more")))
+        }
+        None if answered => {
+            Err(ApiError::bad_field("max_tokens", "`max_tokens` is missing; the Messages API requires it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn output(config: OutputConfig, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+    if let Some(effort) = config.effort {
+        chat.insert("reasoning_effort".to_owned(), effort.into());
+    }
+    let Some(format) = config.format else { return Ok(()) };
+    match (format.kind.as_str(), format.schema) {
+        ("json_schema", Some(schema)) => {
+            let format = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}});
+            chat.insert("response_format".to_owned(), format);
+            Ok(())
+        }
+        ("json_schema", None) => Err(ApiError::bad_field(
+            "output_config.format.schema",
+            "`output_config.format` has the type `json_schema`, but no `schema`",
+        )),
+        (kind, _) => Err(ApiError::bad_field(
+            "output_config.format.type",
+            format!("`output_config.format.type` is `{kind}`; it must be json_schema"),
+        )),
+    }
+}
+
+/// Switches the thought on or off. The budget is a wish that the chat template may pass on to the model: a raw backend
+/// cannot end a thought.
+fn thinking(
+    thinking: &Thinking,
+    max_tokens: Option<i64>,
+    chat: &mut Map<String, Value>,
+    kwargs: &mut Map<String, Value>,
+) -> Result<(), ApiError> {
+    let mut switch = |key: &str, value: Value| {
+        kwargs.entry(key).or_insert(value);
+    };
+    match (thinking.kind.as_str(), thinking.budget_tokens) {
+        ("disabled", _) => {
+            chat.insert("reasoning_effort".to_owned(), "none".into());
+            Ok(())
+        }
+        // The model's own default decides.
+        ("adaptive", _) => Ok(()),
+        ("enabled", Some(budget)) => {
+            if budget < LEAST_BUDGET || max_tokens.is_some_and(|most| budget >= most) {
+                let message = format!(
+                    "`thinking.budget_tokens` is {budget}; it must be {LEAST_BUDGET} or more, and less than `max_tokens`"
+                );
+                return Err(ApiError::bad_field("thinking.budget_tokens", message));
+            }
+            switch("enable_thinking", true.into());
+            switch("thinking", true.into());
+            switch("thinking_budget", budget.into());
+            Ok(())
+        }
+        ("enabled", None) => {
+            Err(ApiError::bad_field("thinking.budget_tokens", "`thinking` is enabled, but has no `budget_tokens`"))
+        }
+        (kind, _) => {
+            let message = format!("`thinking.type` is `{kind}`; it must be enabled, disabled or adaptive");
+            Err(ApiError::bad_field("thinking.type", message))
+        }
+    }
+}
+
+fn tools(tools: Option<Vec<Value>>, choice: Option<Choice>, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+    let tools = tools.unwrap_or_default();
+    if !tools.is_empty() {
+        let tools = tools.iter().enumerate().map(tool).collect::<Result<Vec<_>, _>>()?;
+        chat.insert("tools".to_owned(), tools.into());
+    }
+    let Some(choice) = choice else { return Ok(()) };
+    let word = match (choice.kind.as_str(), choice.name) {
+        ("auto", _) => json!("auto"),
+        ("any", _) => json!("required"),
+        ("none", _) => json!("none"),
+        ("tool", Some(name)) if !name.is_empty() => json!({"type": "function", "function": {"name": name}}),
+        ("tool", _) => return Err(ApiError::bad_field("tool_choice.name", "`tool_choice` names no tool")),
+        (kind, _) => {
+            let message = format!("`tool_choice.type` is `{kind}`; it must be auto, any, tool or none");
+            return Err(ApiError::bad_field("tool_choice.type", message));
+        }
+    };
+    chat.insert("tool_choice".to_owned(), word);
+    if let Some(alone) = choice.disable_parallel_tool_use {
+        chat.insert("parallel_tool_calls".to_owned(), (!alone).into());
+    }
+    Ok(())
+}
+
+fn tool((index, tool): (usize, &Value)) -> Result<Value, ApiError> {
+    let place = format!("tools[{index}]");
+    match tool.get("type").and_then(Value::as_str) {
+        None | Some("custom") => {}
+        Some(kind) => {
+            let message =
+                format!("a tool has the type `{kind}`; only tools with a name and an `input_schema` are served");
+            return Err(ApiError::bad_field(&place, message));
+        }
+    }
+    let Some(schema @ Value::Object(_)) = tool.get("input_schema") else {
+        return Err(ApiError::bad_field(&format!("{place}.input_schema"), "a tool needs an `input_schema`, an object"));
+    };
+    let mut function = json!({"name": tool.get("name"), "parameters": schema});
+    // As in vLLM: a schema that does not say so is one of an object.
+    if function["parameters"].get("type").is_none() {
+        function["parameters"]["type"] = "object".into();
+    }
+    for key in ["description", "strict"] {
+        if let Some(value) = tool.get(key).filter(|value| !value.is_null()) {
+            function[key] = value.clone();
+        }
+    }
+    Ok(json!({"type": "function", "function": function}))
+}

@@ -1,0 +1,164 @@
+//! The conversation of a Messages request, as chat messages.
+
+use serde_json::{Map, Value, json};
+
+use super::types::InputMessage;
+use crate::error::ApiError;
+
+/// The system text and the conversation.
+pub(super) fn messages(system: Option<&Value>, messages: &[InputMessage]) -> Result<Vec<Value>, ApiError> {
+    let mut out = Vec::with_capacity(messages.len() + 1);
+    if let Some(system) = system {
+        add_system(system, "system", &mut out)?;
+    }
+    for (index, message) in messages.iter().enumerate() {
+        let place = format!("messages[{index}].content");
+        match message.role.as_str() {
+            "system" => add_system(&message.content, &place, &mut out)?,
+            "user" => user(&message.content, &place, &mut out)?,
+            "assistant" => assistant(&message.content, &place, &mut out)?,
+            role => {
+                let message = format!("a message has the role `{role}`; it must be user, assistant or system");
+                return Err(ApiError::bad_field(&format!("messages[{index}].role"), message));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn add_system(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
+    let mut text = String::new();
+    for block in blocks(content, place)? {
+        match block.kind {
+            // Some clients put a line there that is new in each request, which would make every prompt a new one.
+            "text" if block.text("text").starts_with("x-anthropic-billing-header") => {}
+            "text" => text.push_str(block.text("text")),
+            _ => return Err(block.refused("a system text")),
+        }
+    }
+    if !text.is_empty() {
+        out.push(json!({"role": "system", "content": text}));
+    }
+    Ok(())
+}
+
+fn user(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
+    let mut parts = Vec::new();
+    for block in blocks(content, place)? {
+        match block.kind {
+            "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
+            "tool_result" => {
+                let content = result_text(&block)?;
+                out.push(json!({"role": "tool", "tool_call_id": block.text("tool_use_id"), "content": content}));
+            }
+            _ => return Err(block.refused("a user's message")),
+        }
+    }
+    if !parts.is_empty() {
+        out.push(json!({"role": "user", "content": parts}));
+    }
+    Ok(())
+}
+
+/// The text of a tool's result; several text blocks are lines.
+fn result_text(result: &Block<'_>) -> Result<String, ApiError> {
+    let Some(content) = result.fields.and_then(|fields| fields.get("content")).filter(|content| !content.is_null())
+    else {
+        return Ok(String::new());
+    };
+    let mut lines = Vec::new();
+    for block in blocks(content, &format!("{}.content", result.place))? {
+        if block.kind != "text" {
+            return Err(block.refused("a tool's result"));
+        }
+        lines.push(block.text("text"));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn assistant(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
+    let (mut parts, mut calls, mut reasoning) = (Vec::new(), Vec::new(), String::new());
+    for block in blocks(content, place)? {
+        match block.kind {
+            "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
+            "thinking" => reasoning.push_str(block.text("thinking")),
+            // What it holds is sealed for everyone but Anthropic.
+            "redacted_thinking" => {}
+            "tool_use" => calls.push(call(&block)?),
+            _ => return Err(block.refused("an assistant's message")),
+        }
+    }
+    let mut message = json!({"role": "assistant"});
+    if !parts.is_empty() {
+        message["content"] = parts.into();
+    }
+    if !reasoning.is_empty() {
+        message["reasoning"] = reasoning.into();
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    out.push(message);
+    Ok(())
+}
+
+fn call(block: &Block<'_>) -> Result<Value, ApiError> {
+    let name = block.text("name");
+    if name.is_empty() {
+        return Err(ApiError::bad_field(&format!("{}.name", block.place), "a `tool_use` block needs a `name`"));
+    }
+    let arguments = match block.fields.and_then(|fields| fields.get("input")) {
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(input @ Value::Object(_)) => input.to_string(),
+        Some(_) => {
+            let message = "the `input` of a `tool_use` block must be an object";
+            return Err(ApiError::bad_field(&format!("{}.input", block.place), message));
+        }
+    };
+    Ok(json!({"id": block.text("id"), "type": "function", "function": {"name": name, "arguments": arguments}}))
+}
+
+/// A content block, and where it stands.
+struct Block<'a> {
+    kind: &'a str,
+    fields: Option<&'a Map<String, Value>>,
+    plain: &'a str,
+    place: String,
+}
+
+impl<'a> Block<'a> {
+    /// A field that is a text; a content that is one text has it as its only field.
+    fn text(&self, field: &str) -> &'a str {
+        match self.fields {
+            None => self.plain,
+            Some(fields) => fields.get(field).and_then(Value::as_str).unwrap_or_default(),
+        }
+    }
+
+    fn refused(&self, whose: &str) -> ApiError {
+        let kind = self.kind;
+        let error = ApiError::bad_field(&self.place, format!("{whose} holds a block of the type `{kind}`"));
+        match kind {
+            "image" | "document" => error.hint("this gateway takes text only, no images or documents"),
+            _ => error,
+        }
+    }
+}
+
+/// The blocks of a content; a text is one of them.
+fn blocks<'a>(content: &'a Value, place: &str) -> Result<Vec<Block<'a>>, ApiError> {
+    let block = |(index, block): (usize, &'a Value)| {
+        let place = format!("{place}[{index}]");
+        let fields = block.as_object();
+        match fields.and_then(|fields| fields.get("type")).and_then(Value::as_str) {
+            Some(kind) => Ok(Block { kind, fields, plain: "", place }),
+            None => Err(ApiError::bad_field(&place, "a content block must be an object with a `type`")),
+        }
+    };
+    match content {
+        Value::String(text) if text.is_empty() => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![Block { kind: "text", fields: None, plain: text, place: place.to_owned() }]),
+        Value::Array(list) => list.iter().enumerate().map(block).collect(),
+        _ => Err(ApiError::bad_field(place, "a content must be a text or a list of blocks")),
+    }
+}

@@ -1,0 +1,163 @@
+//! `POST /v1/messages` and `/v1/messages/count_tokens`, as Anthropic has them. A request is translated into a chat request;
+//! the answer is the same event stream, in blocks.
+
+mod convert;
+pub(crate) mod error;
+mod history;
+mod stream;
+mod types;
+mod whole;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use self::types::MessagesBody;
+use super::chat::{self, ChatRequest};
+use super::service::json_response;
+use super::{answer_id, json_body, read_body, sse};
+use crate::app::App;
+use crate::engine::{Ending, TokenCounts};
+use crate::error::ApiError;
+use crate::metrics::Surface;
+
+/// What all parts of an answer have in common.
+struct Frame {
+    id: String,
+    model: String,
+}
+
+/// Whether a path's errors have the shape of Anthropic's API.
+pub(crate) fn in_shape_of_messages(path: &str) -> bool {
+    path.starts_with("/v1/messages")
+}
+
+/// Answers a Messages request.
+#[utoipa::path(
+    post, path = "/v1/messages", tag = "Anthropic", request_body = MessagesBody,
+    responses(
+        (status = 200, description = "The message: JSON, or named events under `stream: true`"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
+pub(super) async fn serve(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    answer(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+}
+
+/// Counts the tokens of a Messages request's prompt.
+#[utoipa::path(
+    post, path = "/v1/messages/count_tokens", tag = "Anthropic", request_body = MessagesBody,
+    responses(
+        (status = 200, description = "The number of tokens of the prompt"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
+pub(super) async fn count_tokens(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+}
+
+async fn answer(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let (request, streamed) = read(app, headers, body, true)?;
+    let frame = Frame { id: answer_id("msg", headers), model: app.model_name(request.model.as_deref())? };
+    let reply = chat::reply(app, &request, Surface::Messages).await?;
+    let mut response =
+        if streamed { sse::answer(reply, stream::Writer::new(frame)) } else { whole::answer(&frame, reply).await? };
+    chat::name_request(&mut response, &request);
+    Ok(response)
+}
+
+async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+    let (request, _) = read(app, headers, body, false)?;
+    app.model_name(request.model.as_deref())?;
+    match app.prompt(&request).await?.tokens {
+        Some(tokens) => Ok(json_response(&json!({"input_tokens": tokens}))),
+        None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
+            .hint("its tokenizer is not known to the gateway")),
+    }
+}
+
+/// The chat request that says the same, and whether the answer is streamed.
+fn read(
+    app: &App,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+    answered: bool,
+) -> Result<(Arc<ChatRequest>, bool), ApiError> {
+    let (_, body) = json_body(headers, body)?;
+    let parsed: MessagesBody = read_body(&body)?;
+    let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+    if parsed.model.as_deref().unwrap_or_default().is_empty() {
+        return Err(ApiError::bad_field("model", "`model` is missing; the Messages API requires it"));
+    }
+    let streamed = parsed.stream == Some(true);
+    let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
+    let mut chat = convert::chat_body(object, parsed, answered)?;
+    let mut request = app.chat_request(&chat)?;
+    // A format that knows no way to switch the thought off keeps it short, as in vLLM.
+    if without_thought && app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_err() {
+        chat["reasoning_effort"] = "low".into();
+        request = app.chat_request(&chat)?;
+    }
+    Ok((Arc::new(request), streamed))
+}
+
+/// Why the answer ends, in Anthropic's words, and the stop sequence that was met. A call that is complete is to be run; one that
+/// was cut off is not.
+fn stop_reason(ending: &Ending, calls: Calls) -> (Value, Value) {
+    let stop = ending.stopped_at.as_ref().and_then(Value::as_str);
+    match (ending.reason.as_str(), stop) {
+        ("length", _) => (json!("max_tokens"), Value::Null),
+        ("content_filter", _) => (json!("refusal"), Value::Null),
+        ("stop" | "tool_calls", _) if calls == Calls::Complete => (json!("tool_use"), Value::Null),
+        ("stop" | "tool_calls", Some(stop)) => (json!("stop_sequence"), json!(stop)),
+        ("stop" | "tool_calls", None) => (json!("end_turn"), Value::Null),
+        _ => (Value::Null, Value::Null),
+    }
+}
+
+/// The calls of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Calls {
+    /// There is none.
+    #[default]
+    None,
+    /// There are, and all are complete.
+    Complete,
+    /// One is cut off or broken.
+    Partial,
+}
+
+impl Calls {
+    /// With one more.
+    fn and(self, complete: bool) -> Self {
+        if complete && self != Self::Partial { Self::Complete } else { Self::Partial }
+    }
+}
+
+fn usage(tokens: TokenCounts) -> Value {
+    json!({"input_tokens": tokens.prompt, "output_tokens": tokens.completion})
+}
+
+/// The signature of a thought. It vouches for nothing, but clients keep it beside the thought and expect one.
+fn signature() -> String {
+    format!("{:016x}{:016x}", crate::unique::number(), crate::unique::number())
+}

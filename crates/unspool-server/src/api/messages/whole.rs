@@ -1,0 +1,89 @@
+//! An answer in one piece.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::{Calls, Frame, signature, stop_reason, usage};
+use crate::api::service::json_response;
+use crate::backend::BackendError;
+use crate::blocks::{Block, BlockEvent, Blocks};
+use crate::engine::Reply;
+
+/// Waits for the answer and gives it.
+pub(super) async fn answer(frame: &Frame, mut reply: Reply) -> Result<Response, BackendError> {
+    let (mut blocks, mut row, mut last) = (Blocks::default(), Vec::new(), None);
+    while let Some(step) = reply.next().await {
+        let step = step?;
+        row.extend(blocks.take(step.events));
+        last = step.ending.map(|ending| (ending, step.tokens)).or(last);
+    }
+    row.extend(blocks.finish());
+    let mut content = Content::default();
+    row.into_iter().for_each(|event| content.take(event));
+    if content.blocks.is_empty() {
+        content.blocks.push(json!({"type": "text", "text": ""}));
+    }
+    let (reason, sequence, usage) = match last {
+        Some((ending, tokens)) => {
+            let (reason, sequence) = stop_reason(&ending, content.calls);
+            (reason, sequence, usage(tokens))
+        }
+        None => (Value::Null, Value::Null, usage(reply.tokens())),
+    };
+    Ok(json_response(&json!({
+        "id": frame.id, "type": "message", "role": "assistant", "model": frame.model, "content": content.blocks,
+        "stop_reason": reason, "stop_sequence": sequence, "usage": usage,
+    })))
+}
+
+/// The blocks, folded.
+#[derive(Default)]
+struct Content {
+    blocks: Vec<Value>,
+    open: Option<(Block, String)>,
+    calls: Calls,
+}
+
+impl Content {
+    fn take(&mut self, event: BlockEvent) {
+        match (event, &mut self.open) {
+            (BlockEvent::Open(block), open) => *open = Some((block, String::new())),
+            (BlockEvent::More(more), Some((_, text))) => text.push_str(&more),
+            (BlockEvent::More(_), None) => {}
+            (BlockEvent::Close { complete }, open) => {
+                let Some((block, text)) = open.take() else { return };
+                self.blocks.push(match block {
+                    Block::Thought => json!({"type": "thinking", "thinking": text, "signature": signature()}),
+                    Block::Text => json!({"type": "text", "text": text, "citations": null}),
+                    Block::Call { id, name } => {
+                        self.calls = self.calls.and(complete);
+                        json!({"type": "tool_use", "id": id, "name": name, "input": input(&text)})
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The arguments as the object that the API wants. What is no object, as the arguments of a call that was cut off, is not made
+/// one by guessing: it stands as the model wrote it under a key of its own.
+fn input(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => object,
+        _ if text.is_empty() => json!({}),
+        _ => json!({"unparsed_arguments": text}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_never_guessed() {
+        assert_eq!(input("{\"a\": 1}"), json!({"a": 1}));
+        assert_eq!(input(""), json!({}));
+        assert_eq!(input("{\"a\": "), json!({"unparsed_arguments": "{\"a\": "}));
+        assert_eq!(input("[1]"), json!({"unparsed_arguments": "[1]"}));
+    }
+}

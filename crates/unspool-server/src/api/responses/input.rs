@@ -1,0 +1,174 @@
+//! The conversation of a Responses request, as chat messages.
+
+use serde_json::{Map, Value, json};
+
+use super::tools::{flat, wrapped};
+use crate::error::ApiError;
+
+/// The chat messages of `instructions` and `input`.
+pub(super) struct Conversation {
+    pub(super) messages: Vec<Value>,
+    /// Whether the answer goes on with the last message, which was broken off.
+    pub(super) open: bool,
+}
+
+/// Reads the conversation.
+///
+/// # Errors
+/// An item that cannot be said in text, or whose kind is not known.
+pub(super) fn read(instructions: Option<&str>, input: Option<&Value>) -> Result<Conversation, ApiError> {
+    let mut out = Conversation { messages: Vec::new(), open: false };
+    if let Some(text) = instructions.filter(|text| !text.is_empty()) {
+        out.messages.push(json!({"role": "system", "content": text}));
+    }
+    match input {
+        Some(Value::String(text)) => out.messages.push(json!({"role": "user", "content": text})),
+        Some(Value::Array(items)) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                out.item(item, &format!("input[{index}]"))?;
+            }
+        }
+        Some(Value::Array(_)) => return Err(ApiError::bad_field("input", "`input` holds no item")),
+        _ => return Err(ApiError::bad_field("input", "`input` must be a text or a list of items")),
+    }
+    Ok(out)
+}
+
+impl Conversation {
+    fn item(&mut self, item: &Value, place: &str) -> Result<(), ApiError> {
+        let Some(fields) = item.as_object() else {
+            return Err(ApiError::bad_field(place, "an item must be an object"));
+        };
+        let unfinished = matches!(text(fields, "status"), "in_progress" | "incomplete");
+        self.open = false;
+        match (text(fields, "type"), text(fields, "role")) {
+            ("message" | "", "assistant") => {
+                let content = content(fields, place)?;
+                self.assistant("content", content);
+                self.open = unfinished;
+            }
+            ("message" | "", role @ ("user" | "system" | "developer")) => {
+                self.messages.push(json!({"role": role, "content": content(fields, place)?}));
+            }
+            ("message" | "", role) => {
+                let message =
+                    format!("a message has the role `{role}`; it must be user, assistant, system or developer");
+                return Err(ApiError::bad_field(&format!("{place}.role"), message));
+            }
+            ("reasoning", _) => {
+                let thought = thought(fields, place)?;
+                self.assistant("reasoning", thought.into());
+            }
+            ("function_call", _) => self.call(fields, text(fields, "arguments"), place)?,
+            ("custom_tool_call", _) => self.call(fields, &wrapped(text(fields, "input")), place)?,
+            ("function_call_output" | "custom_tool_call_output", _) => {
+                let output = output(fields, place)?;
+                self.messages.push(json!({"role": "tool", "tool_call_id": text(fields, "call_id"), "content": output}));
+            }
+            (kind, _) => {
+                let error = ApiError::bad_field(place, format!("`{place}` has the type `{kind}`, which is not served"));
+                return Err(match kind {
+                    "item_reference" => error.hint("responses are not kept; send the item itself"),
+                    _ => error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The assistant's message that takes a field: the last one, if it is an assistant's and does not have the field, nor what
+    /// comes after it.
+    fn assistant(&mut self, field: &str, value: Value) {
+        let takes = |last: &Value| {
+            let has = |key: &str| last.get(key).is_some();
+            last["role"] == "assistant"
+                && !has("tool_calls")
+                && !has(field)
+                && (field != "reasoning" || !has("content"))
+        };
+        if !self.messages.last().is_some_and(takes) {
+            self.messages.push(json!({"role": "assistant"}));
+        }
+        if let Some(last) = self.messages.last_mut() {
+            last[field] = value;
+        }
+    }
+
+    fn call(&mut self, fields: &Map<String, Value>, arguments: &str, place: &str) -> Result<(), ApiError> {
+        let name = text(fields, "name");
+        if name.is_empty() {
+            return Err(ApiError::bad_field(&format!("{place}.name"), "a call needs a `name`"));
+        }
+        let namespace = Some(text(fields, "namespace")).filter(|namespace| !namespace.is_empty());
+        let function = json!({"name": flat(namespace, name), "arguments": arguments});
+        let call = json!({"id": text(fields, "call_id"), "type": "function", "function": function});
+        match self.messages.last_mut() {
+            Some(last) if last["role"] == "assistant" => match last["tool_calls"].as_array_mut() {
+                Some(calls) => calls.push(call),
+                None => last["tool_calls"] = json!([call]),
+            },
+            _ => self.messages.push(json!({"role": "assistant", "tool_calls": [call]})),
+        }
+        Ok(())
+    }
+}
+
+/// The content of a message as chat parts.
+fn content(fields: &Map<String, Value>, place: &str) -> Result<Value, ApiError> {
+    match fields.get("content") {
+        Some(text @ Value::String(_)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => {
+            let texts = texts(parts, &format!("{place}.content"))?;
+            Ok(texts.into_iter().map(|text| json!({"type": "text", "text": text})).collect())
+        }
+        _ => Err(ApiError::bad_field(
+            &format!("{place}.content"),
+            "a message's content must be a text or a list of parts",
+        )),
+    }
+}
+
+/// A tool's result; several parts are lines.
+fn output(fields: &Map<String, Value>, place: &str) -> Result<String, ApiError> {
+    let place = format!("{place}.output");
+    match fields.get("output") {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => Ok(texts(parts, &place)?.join("\n")),
+        _ => Err(ApiError::bad_field(&place, "a tool's output must be a text or a list of parts")),
+    }
+}
+
+fn texts<'a>(parts: &'a [Value], place: &str) -> Result<Vec<&'a str>, ApiError> {
+    let text = |(index, part): (usize, &'a Value)| {
+        let field = |name: &str| part.get(name).and_then(Value::as_str);
+        match (field("type").unwrap_or_default(), field("text"), field("refusal")) {
+            ("input_text" | "output_text" | "text" | "summary_text", Some(text), _) | ("refusal", _, Some(text)) => {
+                Ok(text)
+            }
+            (kind, ..) => {
+                let place = format!("{place}[{index}]");
+                Err(ApiError::bad_field(&place, format!("`{place}` is a part of the type `{kind}`"))
+                    .hint("this gateway takes text only, no images, sounds or files"))
+            }
+        }
+    };
+    parts.iter().enumerate().map(text).collect()
+}
+
+/// The text of a reasoning item: its own, or else its summary.
+fn thought(fields: &Map<String, Value>, place: &str) -> Result<String, ApiError> {
+    if fields.get("encrypted_content").is_some_and(|content| !content.is_null()) {
+        let message = "encrypted reasoning can be read by those only who made it";
+        return Err(ApiError::bad_field(&format!("{place}.encrypted_content"), message));
+    }
+    let joined = |key: &str| {
+        let parts = fields.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        parts.iter().map(|part| part.get("text").and_then(Value::as_str).unwrap_or_default()).collect::<String>()
+    };
+    let own = joined("content");
+    Ok(if own.is_empty() { joined("summary") } else { own })
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {
+    fields.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,196 @@
+//! `POST /v1/responses`, as OpenAI has it. A request is translated into a chat request; the answer is the same event stream, in
+//! items. Nothing is kept: each request brings the whole conversation.
+
+mod convert;
+mod custom;
+mod input;
+mod items;
+mod stream;
+mod tools;
+mod types;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use self::items::Items;
+use self::tools::Tools;
+use self::types::ResponsesBody;
+use super::chat;
+use super::service::json_response;
+use super::{answer_id, json_body, read_body, sse};
+use crate::app::App;
+use crate::blocks::Blocks;
+use crate::engine::{Reply, TokenCounts};
+use crate::error::ApiError;
+use crate::metrics::Surface;
+use crate::unique;
+
+/// Answers a Responses request.
+#[utoipa::path(
+    post, path = "/v1/responses", tag = "OpenAI", request_body = ResponsesBody,
+    responses(
+        (status = 200, description = "The response: JSON, or named and numbered events under `stream: true`"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
+pub(super) async fn serve(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    answer(&app, &headers, body).await.map_err(convert::in_own_words)
+}
+
+/// `GET`, `DELETE` and `POST …/cancel` of a response.
+pub(super) async fn kept(Path(id): Path<String>) -> ApiError {
+    let id = id.split('/').next().unwrap_or_default();
+    ApiError::new(StatusCode::NOT_FOUND, format!("there is no response `{id}`: responses are not kept here"))
+}
+
+async fn answer(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let (_, body) = json_body(headers, body)?;
+    let parsed: ResponsesBody = read_body(&body)?;
+    let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+    let (chat, tools) = convert::chat_body(object, &parsed)?;
+    let request = Arc::new(app.chat_request(&chat)?);
+    let model = app.model_name(request.model.as_deref())?;
+    let frame = Frame { fixed: Frame::fixed(&answer_id("resp", headers), &model, object, &parsed) };
+    let reply = chat::reply(app, &request, Surface::Responses).await?;
+    let mut response = if parsed.stream == Some(true) {
+        sse::answer(reply, stream::Writer::new(frame, tools))
+    } else {
+        whole(&frame, tools, reply).await?
+    };
+    chat::name_request(&mut response, &request);
+    Ok(response)
+}
+
+/// Waits for the answer and gives it.
+async fn whole(frame: &Frame, tools: Tools, mut reply: Reply) -> Result<Response, ApiError> {
+    let (mut blocks, mut items) = (Blocks::default(), Items::new(tools));
+    let mut nobody = |_: &str, _: Value| {};
+    let mut outcome = Outcome::Running;
+    while let Some(step) = reply.next().await {
+        let step = step?;
+        for event in blocks.take(step.events) {
+            items.take(event, false, &mut nobody);
+        }
+        if let Some(ending) = step.ending {
+            outcome = Outcome::of(&ending.reason);
+        }
+    }
+    for event in blocks.finish() {
+        items.take(event, outcome != Outcome::Completed, &mut nobody);
+    }
+    Ok(json_response(&frame.response(&outcome, items.done(), Some(reply.tokens()))))
+}
+
+/// How far an answer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Outcome {
+    Running,
+    Completed,
+    /// Cut, and why.
+    Incomplete(&'static str),
+    /// The backend failed, in words.
+    Failed(String),
+}
+
+impl Outcome {
+    fn of(reason: &str) -> Self {
+        match reason {
+            "length" => Self::Incomplete("max_output_tokens"),
+            "content_filter" => Self::Incomplete("content_filter"),
+            _ => Self::Completed,
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        match self {
+            Self::Running => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete(_) => "incomplete",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// What all states of a response have in common.
+struct Frame {
+    fixed: Map<String, Value>,
+}
+
+impl Frame {
+    /// The fields that do not change: the response's own, and those that give the request back.
+    fn fixed(id: &str, model: &str, body: &Map<String, Value>, parsed: &ResponsesBody) -> Map<String, Value> {
+        let given = |key: &str| body.get(key).cloned().unwrap_or_default();
+        let or = |key: &str, default: Value| body.get(key).filter(|value| !value.is_null()).cloned().unwrap_or(default);
+        let format = parsed.text.as_ref().and_then(|text| text.format.clone()).unwrap_or(json!({"type": "text"}));
+        let fields = json!({
+            "id": id.replacen('-', "_", 1),
+            "object": "response",
+            "created_at": unique::now(),
+            "model": model,
+            "instructions": parsed.instructions,
+            "max_output_tokens": parsed.max_output_tokens,
+            "max_tool_calls": given("max_tool_calls"),
+            "metadata": parsed.metadata.clone().unwrap_or_default(),
+            "parallel_tool_calls": parsed.parallel_tool_calls.unwrap_or(true),
+            "previous_response_id": null,
+            "reasoning": or("reasoning", json!({"effort": null, "summary": null})),
+            "background": false,
+            "service_tier": or("service_tier", json!("auto")),
+            // Whatever was asked for.
+            "store": false,
+            "temperature": parsed.temperature,
+            "text": {"format": format},
+            "tool_choice": or("tool_choice", json!("auto")),
+            "tools": parsed.tools.clone().unwrap_or_default(),
+            "top_logprobs": 0,
+            "top_p": parsed.top_p,
+            "truncation": "disabled",
+            "user": given("user"),
+        });
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// The response object.
+    fn response(&self, outcome: &Outcome, output: &[Value], tokens: Option<TokenCounts>) -> Value {
+        let mut response = self.fixed.clone();
+        let (incomplete, error) = match outcome {
+            Outcome::Incomplete(reason) => (json!({"reason": reason}), Value::Null),
+            Outcome::Failed(message) => (Value::Null, json!({"code": "server_error", "message": message})),
+            Outcome::Running | Outcome::Completed => (Value::Null, Value::Null),
+        };
+        response.insert("status".to_owned(), outcome.status().into());
+        response.insert("error".to_owned(), error);
+        response.insert("incomplete_details".to_owned(), incomplete);
+        response.insert("output".to_owned(), output.into());
+        response.insert("usage".to_owned(), tokens.map(usage).unwrap_or_default());
+        Value::Object(response)
+    }
+}
+
+fn usage(tokens: TokenCounts) -> Value {
+    json!({
+        "input_tokens": tokens.prompt,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": tokens.completion,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.prompt.saturating_add(tokens.completion),
+    })
+}

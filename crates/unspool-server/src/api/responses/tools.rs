@@ -1,0 +1,207 @@
+//! The tools of a Responses request as functions of a chat request, and the way back.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::ApiError;
+
+/// The parameter that stands for the whole input of a custom tool.
+pub(super) const CUSTOM_INPUT: &str = "input";
+
+/// A tool as the client knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Own {
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+    pub(super) custom: bool,
+}
+
+/// The tools of a request: in order, each with the name that the model knows it by.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    functions: Vec<(String, Value)>,
+    owns: HashMap<String, Own>,
+}
+
+impl Tools {
+    /// Reads `tools`.
+    ///
+    /// # Errors
+    /// A tool of another kind than functions, custom tools and namespaces of them; a name twice.
+    pub(super) fn read(tools: &[Value]) -> Result<Self, ApiError> {
+        let mut out = Self::default();
+        for (index, tool) in tools.iter().enumerate() {
+            let place = format!("tools[{index}]");
+            if kind(tool) != "namespace" {
+                out.add(tool, None, &place)?;
+                continue;
+            }
+            let namespace = name(tool, &place)?;
+            let inner = tool.get("tools").and_then(Value::as_array).filter(|inner| !inner.is_empty());
+            let inner = inner.ok_or_else(|| {
+                ApiError::bad_field(&format!("{place}.tools"), format!("the namespace `{namespace}` has no tools"))
+            })?;
+            for (number, tool) in inner.iter().enumerate() {
+                out.add(tool, Some(namespace), &format!("{place}.tools[{number}]"))?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn add(&mut self, tool: &Value, namespace: Option<&str>, place: &str) -> Result<(), ApiError> {
+        let custom = match kind(tool) {
+            "function" => false,
+            "custom" => true,
+            other => {
+                let message =
+                    format!("a tool has the type `{other}`; functions, custom tools and namespaces of them are served");
+                return Err(ApiError::bad_field(&format!("{place}.type"), message));
+            }
+        };
+        if custom && tool.pointer("/format/type").is_some_and(|format| format == "grammar") {
+            let message = "a custom tool has a grammar, to which a raw backend cannot be held";
+            return Err(ApiError::bad_field(&format!("{place}.format"), message));
+        }
+        let own = name(tool, place)?;
+        let flat = flat(namespace, own);
+        let parameters = match tool.get("parameters") {
+            _ if custom => json!({
+                "type": "object", "properties": {CUSTOM_INPUT: {"type": "string"}}, "required": [CUSTOM_INPUT],
+                "additionalProperties": false,
+            }),
+            None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
+            Some(parameters) => parameters.clone(),
+        };
+        let mut function = json!({"name": flat, "parameters": parameters});
+        for key in ["description", "strict"] {
+            if let Some(value) = tool.get(key).filter(|value| !value.is_null()) {
+                function[key] = value.clone();
+            }
+        }
+        let own = Own { name: own.to_owned(), namespace: namespace.map(str::to_owned), custom };
+        if self.owns.insert(flat.clone(), own).is_some() {
+            return Err(ApiError::bad_field(place, format!("there are two tools of the name `{flat}`")));
+        }
+        self.functions.push((flat, json!({"type": "function", "function": function})));
+        Ok(())
+    }
+
+    /// The tool that the model calls `name`; a name that nobody knows is a function's.
+    pub(super) fn own(&self, name: &str) -> Own {
+        let unknown = || Own { name: name.to_owned(), namespace: None, custom: false };
+        self.owns.get(name).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Puts the tools and the choice among them into a chat request.
+    ///
+    /// # Errors
+    /// A choice that names no tool, or not a single one.
+    pub(super) fn offer(&mut self, choice: Option<&Value>, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+        let choice = match choice {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(choice)) => Some(self.choose(choice)?),
+            Some(word) => Some(word.clone()),
+        };
+        if !self.functions.is_empty() {
+            let functions: Vec<_> = self.functions.iter().map(|(_, function)| function.clone()).collect();
+            chat.insert("tools".to_owned(), functions.into());
+        } else if choice.as_ref().is_some_and(|choice| choice == "auto") {
+            // What clients send by default says nothing if there are no tools.
+            return Ok(());
+        }
+        if let Some(choice) = choice {
+            chat.insert("tool_choice".to_owned(), choice);
+        }
+        Ok(())
+    }
+
+    fn choose(&mut self, choice: &Map<String, Value>) -> Result<Value, ApiError> {
+        match choice.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "function" | "custom" => {
+                let Some(name) = choice.get("name").and_then(Value::as_str) else {
+                    return Err(ApiError::bad_field("tool_choice.name", "`tool_choice` names no tool"));
+                };
+                let name = match choice.get("namespace").and_then(Value::as_str) {
+                    Some(namespace) => flat(Some(namespace), name),
+                    None => name.to_owned(),
+                };
+                let flat = self.find(&name, "tool_choice.name")?;
+                Ok(json!({"type": "function", "function": {"name": flat}}))
+            }
+            "allowed_tools" => self.allow(choice),
+            other => {
+                let message = format!("`tool_choice.type` is `{other}`; it must be function, custom or allowed_tools");
+                Err(ApiError::bad_field("tool_choice.type", message))
+            }
+        }
+    }
+
+    /// Leaves the allowed tools alone, so that the model does not even know of the others.
+    fn allow(&mut self, choice: &Map<String, Value>) -> Result<Value, ApiError> {
+        let mode = match choice.get("mode").and_then(Value::as_str) {
+            Some(mode @ ("auto" | "required")) => json!(mode),
+            _ => return Err(ApiError::bad_field("tool_choice.mode", "`tool_choice.mode` must be auto or required")),
+        };
+        let listed = choice.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if listed.is_empty() {
+            return Err(ApiError::bad_field("tool_choice.tools", "`tool_choice` allows no tool"));
+        }
+        let mut allowed = Vec::new();
+        for (index, tool) in listed.iter().enumerate() {
+            let place = format!("tool_choice.tools[{index}]");
+            let own = name(tool, &place)?;
+            if kind(tool) == "namespace" {
+                let inside = |flat: &String| self.own(flat).namespace.as_deref() == Some(own);
+                let names: Vec<_> = self.functions.iter().map(|(flat, _)| flat).filter(|flat| inside(flat)).collect();
+                if names.is_empty() {
+                    return Err(ApiError::bad_field(&place, format!("there is no namespace `{own}` among the tools")));
+                }
+                allowed.extend(names.into_iter().cloned());
+            } else {
+                allowed.push(self.find(own, &place)?);
+            }
+        }
+        self.functions.retain(|(flat, _)| allowed.contains(flat));
+        Ok(mode)
+    }
+
+    /// The flat name for a name in the request: the flat one itself, or a name inside one namespace only.
+    fn find(&self, name: &str, place: &str) -> Result<String, ApiError> {
+        if self.owns.contains_key(name) {
+            return Ok(name.to_owned());
+        }
+        let fits = |(flat, _): &&(String, Value)| self.own(flat).name == name;
+        let found: Vec<_> = self.functions.iter().filter(fits).map(|(flat, _)| flat.clone()).collect();
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(ApiError::bad_field(place, format!("the tool `{name}` is not among the tools"))),
+            several => {
+                let message = format!("the tool `{name}` is in several namespaces: {}", several.join(", "));
+                Err(ApiError::bad_field(place, message).hint("name it with its namespace, as `namespace__name`"))
+            }
+        }
+    }
+}
+
+/// The name that the model knows a tool by, as in vLLM.
+pub(super) fn flat(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{namespace}__{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The arguments that stand for a custom tool's input.
+pub(super) fn wrapped(input: &str) -> String {
+    json!({ CUSTOM_INPUT: input }).to_string()
+}
+
+fn kind(tool: &Value) -> &str {
+    tool.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn name<'a>(tool: &'a Value, place: &str) -> Result<&'a str, ApiError> {
+    let name = tool.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    name.ok_or_else(|| ApiError::bad_field(&format!("{place}.name"), "a tool needs a `name`"))
+}

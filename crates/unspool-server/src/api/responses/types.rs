@@ -1,0 +1,60 @@
+//! The body of a Responses request, as it comes in.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The fields of `POST /v1/responses` that the gateway itself looks at.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct ResponsesBody {
+    /// Name of the model.
+    pub(crate) model: Option<String>,
+    /// The conversation: a text or items.
+    pub(crate) input: Option<Value>,
+    /// What the model is told beforehand.
+    pub(crate) instructions: Option<String>,
+    /// Most tokens of the answer.
+    pub(crate) max_output_tokens: Option<i64>,
+    /// The tools: functions, custom tools, namespaces of both.
+    pub(crate) tools: Option<Vec<Value>>,
+    /// Which of them may be called.
+    pub(crate) tool_choice: Option<Value>,
+    /// Whether several may be called at once.
+    pub(crate) parallel_tool_calls: Option<bool>,
+    /// How much the model thinks.
+    pub(crate) reasoning: Option<Reasoning>,
+    /// The form of the answer.
+    pub(crate) text: Option<Text>,
+    /// Whether the answer is streamed.
+    pub(crate) stream: Option<bool>,
+    /// Asks for more than the answer.
+    pub(crate) include: Option<Vec<String>>,
+    /// Log probabilities, which the gateway does not give.
+    pub(crate) top_logprobs: Option<i64>,
+    /// Answers later, which the gateway does not.
+    pub(crate) background: Option<bool>,
+    /// Given back with the answer.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) metadata: Option<Map<String, Value>>,
+    /// Randomness.
+    pub(crate) temperature: Option<f64>,
+    /// Share of the likeliest tokens.
+    pub(crate) top_p: Option<f64>,
+}
+
+/// `reasoning`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct Reasoning {
+    /// How much the model thinks.
+    pub(crate) effort: Option<String>,
+}
+
+/// `text`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct Text {
+    /// The form: `text`, `json_object` or `json_schema` with its `name` and `schema`.
+    pub(crate) format: Option<Value>,
+}

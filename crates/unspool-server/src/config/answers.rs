@@ -1,0 +1,159 @@
+//! The settings of answers, with vLLM's names where vLLM has the same thing.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use unspool::IncompleteCalls;
+
+use crate::error::StartupError;
+
+/// What answers hold.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Answers"))]
+pub struct AnswerConfig {
+    /// Name of the field that holds the thought in chat answers: `reasoning`, `reasoning_content` or `both`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", default_value_t = ReasoningField::Reasoning))]
+    pub reasoning_field: ReasoningField,
+
+    /// Role in chat answers
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ROLE", default_value = "assistant"))]
+    pub response_role: String,
+
+    /// Put token counts into every chunk of every stream, asked for or not
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub enable_force_include_usage: bool,
+
+    /// What becomes of a call that never completes: `stream` (a call with the arguments so far), `text` (its raw text is
+    /// content), `drop` (its raw text goes to a diagnostic alone)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = Incomplete::default()))]
+    pub incomplete_calls: Incomplete,
+
+    /// Most tokens of prompt and answer together
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS"))]
+    pub max_model_len: Option<u64>,
+
+    /// Folder for a file with the raw output of every answer, which `--backend replay:FILE` plays again
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
+    pub log_raw: Option<PathBuf>,
+}
+
+impl Default for AnswerConfig {
+    fn default() -> Self {
+        Self {
+            reasoning_field: ReasoningField::Reasoning,
+            response_role: "assistant".to_owned(),
+            enable_force_include_usage: false,
+            incomplete_calls: Incomplete::default(),
+            max_model_len: None,
+            log_raw: None,
+        }
+    }
+}
+
+impl AnswerConfig {
+    /// Checks what can be checked without opening anything.
+    ///
+    /// # Errors
+    /// A value out of its range.
+    pub fn check(&self) -> Result<(), StartupError> {
+        if self.max_model_len == Some(0) {
+            return Err(StartupError::new("--max-model-len is 0; it must be 1 or more"));
+        }
+        if self.response_role.is_empty() {
+            return Err(StartupError::new("--response-role is empty"));
+        }
+        Ok(())
+    }
+}
+
+/// Name of the field that holds the thought: vLLM writes `reasoning`; SGLang, llama.cpp, DeepSeek and others
+/// `reasoning_content`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReasoningField {
+    /// `reasoning`
+    #[default]
+    Reasoning,
+    /// `reasoning_content`
+    ReasoningContent,
+    /// The same text in both.
+    Both,
+}
+
+impl ReasoningField {
+    /// Whether `reasoning` is written.
+    #[must_use]
+    pub fn new_name(self) -> bool {
+        self != Self::ReasoningContent
+    }
+
+    /// Whether `reasoning_content` is written.
+    #[must_use]
+    pub fn old_name(self) -> bool {
+        self != Self::Reasoning
+    }
+}
+
+impl fmt::Display for ReasoningField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reasoning => "reasoning",
+            Self::ReasoningContent => "reasoning_content",
+            Self::Both => "both",
+        })
+    }
+}
+
+impl FromStr for ReasoningField {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Reasoning, Self::ReasoningContent, Self::Both]
+            .into_iter()
+            .find(|field| field.to_string() == text)
+            .ok_or_else(|| "it must be reasoning, reasoning_content or both".to_owned())
+    }
+}
+
+/// [`IncompleteCalls`] as a flag.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Incomplete(pub IncompleteCalls);
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            IncompleteCalls::Stream => "stream",
+            IncompleteCalls::Text => "text",
+            IncompleteCalls::Drop => "drop",
+        })
+    }
+}
+
+impl FromStr for Incomplete {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [IncompleteCalls::Stream, IncompleteCalls::Text, IncompleteCalls::Drop]
+            .map(Self)
+            .into_iter()
+            .find(|how| how.to_string() == text)
+            .ok_or_else(|| "it must be stream, text or drop".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for word in ["reasoning", "reasoning_content", "both"] {
+            assert_eq!(word.parse::<ReasoningField>().map(|field| field.to_string()).as_deref(), Ok(word));
+        }
+        for word in ["stream", "text", "drop"] {
+            assert_eq!(word.parse::<Incomplete>().map(|how| how.to_string()).as_deref(), Ok(word));
+        }
+        assert!("thoughts".parse::<ReasoningField>().is_err() && "keep".parse::<Incomplete>().is_err());
+        assert!(AnswerConfig { max_model_len: Some(0), ..AnswerConfig::default() }.check().is_err());
+    }
+}

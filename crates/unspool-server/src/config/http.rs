@@ -1,0 +1,166 @@
+//! The settings around HTTP, with vLLM's names.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use axum::http::{HeaderName, HeaderValue, Method};
+
+use crate::error::StartupError;
+
+/// Longest request body by default, in bytes.
+const LONGEST_BODY: usize = 64 << 20;
+
+/// How the gateway listens and what its answers carry around the answer itself.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "HTTP"))]
+pub struct HttpConfig {
+    /// Unix socket to listen on, in place of host and port
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
+    pub uds: Option<PathBuf>,
+
+    /// Path that a proxy in front puts before all paths, such as `/llm`; requests with it and without it are served
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
+    pub root_path: Option<String>,
+
+    /// Origins of web pages that may use the gateway, as a JSON list; `["*"]`: all
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON", default_value = "[]"))]
+    pub allowed_origins: JsonList,
+
+    /// Methods that they may use, as a JSON list
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON", default_value = "[\"*\"]"))]
+    pub allowed_methods: JsonList,
+
+    /// Headers that they may send, as a JSON list
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON", default_value = "[\"*\"]"))]
+    pub allowed_headers: JsonList,
+
+    /// Let web pages send cookies and credentials
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub allow_credentials: bool,
+
+    /// Answer with the header `X-Request-Id`: the request's own, or a new one
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub enable_request_id_headers: bool,
+
+    /// Send a comment into a stream that is silent for this long, in seconds; 0: never
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)
+    )]
+    pub sse_keep_alive_interval: i64,
+
+    /// Longest body of a request, in bytes
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = LONGEST_BODY))]
+    pub max_body_size: usize,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            uds: None,
+            root_path: None,
+            allowed_origins: JsonList::default(),
+            allowed_methods: JsonList::all(),
+            allowed_headers: JsonList::all(),
+            allow_credentials: false,
+            enable_request_id_headers: false,
+            sse_keep_alive_interval: 0,
+            max_body_size: LONGEST_BODY,
+        }
+    }
+}
+
+impl HttpConfig {
+    /// Checks what can be checked without opening anything.
+    ///
+    /// # Errors
+    /// A value out of its range, or one that is no name of a header or a method.
+    pub fn check(&self) -> Result<(), StartupError> {
+        if self.sse_keep_alive_interval < 0 {
+            let message =
+                format!("--sse-keep-alive-interval is {}; it must be 0 or more", self.sse_keep_alive_interval);
+            return Err(StartupError::new(message));
+        }
+        if self.max_body_size == 0 {
+            return Err(StartupError::new("--max-body-size is 0; it must be 1 or more"));
+        }
+        let wrong = |flag: &str, value: &str| {
+            Err(StartupError::new(format!("{flag} holds {value:?}, which cannot be sent in a header")))
+        };
+        for (flag, list, fits) in [
+            (
+                "--allowed-origins",
+                &self.allowed_origins,
+                (|text| HeaderValue::from_str(text).is_ok()) as fn(&str) -> bool,
+            ),
+            ("--allowed-methods", &self.allowed_methods, |text| text.parse::<Method>().is_ok()),
+            ("--allowed-headers", &self.allowed_headers, |text| text == "*" || text.parse::<HeaderName>().is_ok()),
+        ] {
+            if let Some(value) = list.0.iter().find(|value| !fits(value)) {
+                return wrong(flag, value);
+            }
+        }
+        match self.root_path.as_deref() {
+            Some(path) if !path.is_empty() && (!path.starts_with('/') || path.contains(['{', '}', '*'])) => {
+                Err(StartupError::new(format!("--root-path is {path:?}; it must be a path such as /llm")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The root path without the slash at its end; `None` if there is none.
+    #[must_use]
+    pub fn root(&self) -> Option<&str> {
+        self.root_path.as_deref().map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty())
+    }
+}
+
+/// A list of texts, written in JSON as vLLM's flags are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JsonList(pub Vec<String>);
+
+impl JsonList {
+    /// The list that stands for everything.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(vec!["*".to_owned()])
+    }
+
+    /// Whether the list stands for everything.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.0.iter().any(|text| text == "*")
+    }
+}
+
+impl FromStr for JsonList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map(Self).map_err(|error| format!("it must be a JSON list of texts: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        let list = |text: &str| JsonList(vec![text.to_owned()]);
+        for (config, flag) in [
+            (HttpConfig { sse_keep_alive_interval: -1, ..HttpConfig::default() }, "--sse-keep-alive-interval"),
+            (HttpConfig { max_body_size: 0, ..HttpConfig::default() }, "--max-body-size"),
+            (HttpConfig { allowed_origins: list("a\nb"), ..HttpConfig::default() }, "--allowed-origins"),
+            (HttpConfig { allowed_methods: list("a b"), ..HttpConfig::default() }, "--allowed-methods"),
+            (HttpConfig { allowed_headers: list("ä"), ..HttpConfig::default() }, "--allowed-headers"),
+            (HttpConfig { root_path: Some("llm".into()), ..HttpConfig::default() }, "--root-path"),
+        ] {
+            let error = config.check().expect_err(flag);
+            assert!(error.message.contains(flag), "{error}");
+        }
+        assert_eq!(HttpConfig { root_path: Some("/".into()), ..HttpConfig::default() }.check(), Ok(()));
+        assert_eq!("[\"a\", \"*\"]".parse::<JsonList>().map(|list| list.is_all()), Ok(true));
+        assert!("*".parse::<JsonList>().is_err());
+    }
+}

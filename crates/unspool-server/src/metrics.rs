@@ -1,0 +1,256 @@
+//! What the gateway counts: one observer per answer, beside the parser, so that every surface is counted alike.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use metrics::{Counter, Key, KeyName, Label, Metadata, Recorder as _, Unit};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use unspool::DiagnosticKind;
+
+use crate::engine::{ReplyEvent, Step};
+use crate::error::StartupError;
+
+/// Bounds of the buckets for times, in seconds.
+const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0];
+/// Bounds of the buckets for held-back bytes.
+const BYTES: [f64; 10] = [0.0, 4.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0, 4096.0, 65536.0];
+
+const REQUESTS: &str = "unspool_requests_total";
+const ANSWERS: &str = "unspool_answers_total";
+const CALLS: &str = "unspool_calls_total";
+const PARTIAL: &str = "unspool_partial_calls_total";
+const MALFORMED: &str = "unspool_malformed_calls_total";
+const UNKNOWN: &str = "unspool_unknown_names_total";
+const DIAGNOSTICS: &str = "unspool_diagnostics_total";
+const DROPPED: &str = "unspool_dropped_bytes_total";
+const PROMPT: &str = "unspool_prompt_tokens_total";
+const COMPLETION: &str = "unspool_completion_tokens_total";
+const REASONING: &str = "unspool_reasoning_tokens_total";
+const HELD: &str = "unspool_held_back_bytes";
+const FIRST_BYTE: &str = "unspool_time_to_first_byte_seconds";
+const FIRST_CALL: &str = "unspool_time_to_first_call_seconds";
+const DURATION: &str = "unspool_answer_seconds";
+
+/// Name, and what it says.
+const COUNTERS: [(&str, &str); 11] = [
+    (REQUESTS, "Requests by surface and HTTP status"),
+    (ANSWERS, "Answers by why they ended; `aborted`: the client went away, `error`: the backend failed"),
+    (CALLS, "Calls that were given to clients"),
+    (PARTIAL, "Calls whose arguments never became complete"),
+    (MALFORMED, "Faults in the text of calls, by cause"),
+    (UNKNOWN, "Calls of a function that the request does not have"),
+    (DIAGNOSTICS, "Oddities of the output, by kind"),
+    (DROPPED, "Bytes of output that went neither to the client nor to a diagnostic nor were markup; always 0"),
+    (PROMPT, "Tokens of prompts, as far as they are known"),
+    (COMPLETION, "Tokens of output"),
+    (REASONING, "Tokens of thought; without token ids an estimate"),
+];
+/// Name, unit, and what it says.
+const HISTOGRAMS: [(&str, Unit, &str); 4] = [
+    (HELD, Unit::Bytes, "The most bytes that an answer held back until their meaning was certain"),
+    (FIRST_BYTE, Unit::Seconds, "From the request to the first thought, text or call"),
+    (FIRST_CALL, Unit::Seconds, "From the request to the first call's name"),
+    (DURATION, Unit::Seconds, "From the request to the end of the answer"),
+];
+
+/// The APIs that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// Chat completions.
+    Chat,
+    /// Raw completions.
+    Completions,
+    /// Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+}
+
+impl Surface {
+    /// The surface of a path, if its requests are counted.
+    #[must_use]
+    pub fn of_path(path: &str) -> Option<Self> {
+        match path {
+            "/v1/chat/completions" => Some(Self::Chat),
+            "/v1/completions" => Some(Self::Completions),
+            "/v1/responses" => Some(Self::Responses),
+            "/v1/messages" | "/v1/messages/count_tokens" => Some(Self::Messages),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
+}
+
+/// The counters of one gateway.
+pub struct Metrics {
+    recorder: PrometheusRecorder,
+    handle: PrometheusHandle,
+    labels: Vec<Label>,
+}
+
+impl Metrics {
+    /// Counters with the names of the model and of the two halves of its format; all that can be is there at 0.
+    ///
+    /// # Errors
+    /// Never in practice: the buckets are constants.
+    pub fn new(model: &str, reasoning: Option<&str>, tools: Option<&str>) -> Result<Self, StartupError> {
+        let fault = |error| StartupError::new(format!("the metrics cannot be set up: {error}"));
+        let buckets = |builder: PrometheusBuilder, name: &str, bounds: &[f64]| {
+            builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), bounds).map_err(fault)
+        };
+        let mut builder = buckets(PrometheusBuilder::new(), HELD, &BYTES)?;
+        for name in [FIRST_BYTE, FIRST_CALL, DURATION] {
+            builder = buckets(builder, name, &SECONDS)?;
+        }
+        let recorder = builder.build_recorder();
+        let label = |key: &'static str, value: Option<&str>| Label::new(key, value.unwrap_or("none").to_owned());
+        let labels =
+            vec![label("model", Some(model)), label("reasoning_parser", reasoning), label("tool_parser", tools)];
+        let metrics = Self { handle: recorder.handle(), recorder, labels };
+        for (name, says) in COUNTERS {
+            metrics.recorder.describe_counter(KeyName::from_const_str(name), None, says.into());
+        }
+        for (name, unit, says) in HISTOGRAMS {
+            metrics.recorder.describe_histogram(KeyName::from_const_str(name), Some(unit), says.into());
+        }
+        for name in [CALLS, PARTIAL, UNKNOWN, DROPPED, PROMPT, COMPLETION, REASONING] {
+            metrics.counter(name, &[]).increment(0);
+        }
+        Ok(metrics)
+    }
+
+    /// All of it, as Prometheus reads it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.handle.render()
+    }
+
+    /// Folds what was measured since the last time, so that it takes no more room. To be called now and then.
+    pub fn tidy(&self) {
+        self.handle.run_upkeep();
+    }
+
+    /// Counts a request that was answered with `status`.
+    pub(crate) fn request(&self, surface: Surface, status: u16) {
+        let labels = [Label::new("surface", surface.word()), Label::new("status", status.to_string())];
+        self.counter(REQUESTS, &labels).increment(1);
+    }
+
+    fn key(&self, name: &'static str, more: &[Label]) -> Key {
+        Key::from_parts(name, [&self.labels, more].concat())
+    }
+
+    fn counter(&self, name: &'static str, more: &[Label]) -> Counter {
+        self.recorder.register_counter(&self.key(name, more), &METADATA)
+    }
+
+    fn record(&self, name: &'static str, value: f64) {
+        self.recorder.register_histogram(&self.key(name, &[]), &METADATA).record(value);
+    }
+}
+
+static METADATA: Metadata<'static> = Metadata::new("unspool", metrics::Level::INFO, Some(module_path!()));
+
+/// Watches one answer.
+pub struct Observer {
+    metrics: Arc<Metrics>,
+    surface: Surface,
+    start: Instant,
+    said: bool,
+    called: bool,
+    ended: bool,
+    most_held: usize,
+}
+
+impl Observer {
+    /// An observer of an answer to a request that came now.
+    #[must_use]
+    pub fn new(metrics: Arc<Metrics>, surface: Surface) -> Self {
+        Self { metrics, surface, start: Instant::now(), said: false, called: false, ended: false, most_held: 0 }
+    }
+
+    /// The parser holds this many bytes back.
+    pub(crate) fn held(&mut self, bytes: usize) {
+        self.most_held = self.most_held.max(bytes);
+    }
+
+    /// A step of the answer.
+    pub(crate) fn step(&mut self, step: &Step) {
+        for event in &step.events {
+            self.event(event);
+        }
+        let Some(ending) = &step.ending else { return };
+        for (name, count) in
+            [(PROMPT, step.tokens.prompt), (COMPLETION, step.tokens.completion), (REASONING, step.tokens.reasoning)]
+        {
+            self.metrics.counter(name, &[]).increment(count);
+        }
+        self.end(match ending.reason.as_str() {
+            "stop" => "stop",
+            "length" => "length",
+            "tool_calls" => "tool_calls",
+            "content_filter" => "content_filter",
+            // A backend's own words are not bounded, and labels must be.
+            _ => "other",
+        });
+    }
+
+    /// The backend failed.
+    pub(crate) fn failed(&mut self) {
+        self.end("error");
+    }
+
+    fn event(&mut self, event: &ReplyEvent) {
+        match event {
+            ReplyEvent::Note(note) => return self.note(note.kind),
+            ReplyEvent::CallStart { .. } => {
+                self.metrics.counter(CALLS, &[]).increment(1);
+                if !std::mem::replace(&mut self.called, true) {
+                    self.metrics.record(FIRST_CALL, self.start.elapsed().as_secs_f64());
+                }
+            }
+            ReplyEvent::CallEnd { complete: false, .. } => self.metrics.counter(PARTIAL, &[]).increment(1),
+            _ => {}
+        }
+        if !std::mem::replace(&mut self.said, true) {
+            self.metrics.record(FIRST_BYTE, self.start.elapsed().as_secs_f64());
+        }
+    }
+
+    fn note(&self, kind: DiagnosticKind) {
+        let word = serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned));
+        let word = word.unwrap_or_else(|| "other".to_owned());
+        match kind {
+            DiagnosticKind::UnknownFunction => self.metrics.counter(UNKNOWN, &[]).increment(1),
+            DiagnosticKind::CallBroken | DiagnosticKind::NotJson | DiagnosticKind::UnplacedText => {
+                self.metrics.counter(MALFORMED, &[Label::new("cause", word.clone())]).increment(1);
+            }
+            _ => {}
+        }
+        self.metrics.counter(DIAGNOSTICS, &[Label::new("kind", word)]).increment(1);
+    }
+
+    fn end(&mut self, reason: &'static str) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let labels = [Label::new("surface", self.surface.word()), Label::new("finish_reason", reason)];
+        self.metrics.counter(ANSWERS, &labels).increment(1);
+        self.metrics.record(DURATION, self.start.elapsed().as_secs_f64());
+        self.metrics.record(HELD, self.most_held as f64);
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.end("aborted");
+    }
+}
