@@ -150,10 +150,7 @@ impl Parser {
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
         let mut tail = String::new();
-        if self.memory.utf8.flush(&mut tail) > 0 {
-            self.odd_bytes(sink);
-            self.memory.tokens.widen(tail.len());
-        }
+        self.flush_bytes(&mut tail, sink);
         let eof = if reason == Some(FinishReason::Length) { Eof::Length } else { Eof::Stop };
         self.feed(&tail, eof, sink);
         let filters = &mut self.memory.filters;
@@ -286,6 +283,10 @@ impl Parser {
                     continue;
                 }
             };
+            if self.memory.utf8.is_cut_off_by(bytes) {
+                // The token that began the character keeps it, so that this one begins where its own text does.
+                self.flush_bytes(&mut text, sink);
+            }
             if special.is_some() {
                 let at = self.memory.tokens.end;
                 self.memory.tokens.mark(at, id);
@@ -299,6 +300,15 @@ impl Parser {
         }
         self.feed(&text, Eof::No, sink);
         self.room = text;
+    }
+
+    /// An incomplete character becomes U+FFFD.
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut impl Sink) {
+        let odd = self.memory.utf8.flush(text);
+        if odd.replaced > 0 {
+            self.odd_bytes(sink);
+            self.memory.tokens.shift(odd.grown);
+        }
     }
 
     fn odd_bytes(&self, sink: &mut impl Sink) {
