@@ -374,7 +374,7 @@ impl Parser {
             }
         };
         memory.base += pos as u64;
-        memory.tokens.settle(memory.state.settled(memory.base));
+        memory.tokens.settle(memory.base);
         if held {
             hold.drain(..pos);
         } else if pos < text.len() {

@@ -77,14 +77,16 @@ impl Flow<'_> {
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
-        let mut accepted = None;
+        let (mut accepted, mut waits) = (None, false);
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
             match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
-                Advance::Accept if accepted.is_none() => accepted = Some(i),
-                Advance::Accept | Advance::More => {}
+                Advance::Accept if !waits && accepted.is_none() => accepted = Some(i),
+                Advance::Accept => {}
+                // Those behind it wait for it, or the cuts of the input would say who wins.
+                Advance::More => waits = true,
                 Advance::Fail => {
                     head.last = head.last.max(thread.pos);
                     head.threads.remove(i);
@@ -96,13 +98,15 @@ impl Flow<'_> {
         if let Some(i) = accepted {
             let (alternative, thread) = head.threads[i].clone();
             let origin = head.origin;
+            let next = head.threads[i + 1..].iter().map(|(other, _)| *other);
+            let next = next.filter(|other| tables.alternatives[*other].bare).collect();
             if tables.alternatives[alternative].message {
                 self.s.mode = Mode::Text;
                 if !self.header_in_body(origin.lead, thread.pos) {
                     self.begin_text(self.pos + origin.first);
                 }
             } else {
-                self.accept(alternative, &thread, origin);
+                self.accept(alternative, &thread, origin, next);
             }
             return Go::Again;
         }
@@ -121,8 +125,8 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// An opening's template fits up to its body.
-    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin) {
+    /// An opening's template fits up to its body. `next`: what the bytes may be if the body turns out to be no call.
+    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin, next: Vec<usize>) {
         let tables = self.tables;
         let form = tables.alternatives[alternative].form;
         let machine = tables.forms[form].body.machine();
@@ -132,8 +136,7 @@ impl Flow<'_> {
         let start = self.offset(self.pos);
         let guided = tables.alternatives[alternative].guided;
         if machine.names_itself() {
-            self.pos += thread.pos;
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read: thread.pos, machine, next }));
             return;
         }
         let (name, id) = match (guided, &self.wishes.choice) {
@@ -171,34 +174,30 @@ impl Flow<'_> {
         let Mode::Early(early) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
         let form = tables.alternatives[early.alternative].form;
-        let input = &self.w[self.pos..];
+        let input = &self.w[self.pos + early.read..];
         let mut cx = Cx { out: &mut Silent, schema: None, limits: self.limits, eof: self.eof };
         let step = early.machine.step(&tables.forms[form].body, &mut cx, input);
-        early.raw.push_str(&input[..step.consumed]);
-        self.pos += step.consumed;
-        match step.status {
-            Status::Named => {
-                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-                let early = *early;
-                let opened = Opened {
-                    alternative: early.alternative,
-                    name: early.machine.name().to_owned(),
-                    id: early.machine.id().map(str::to_owned),
-                    closed: false,
-                    origin: early.origin,
-                    raw: early.raw,
-                    start: early.start,
-                };
-                self.announce(opened, early.machine);
-                Go::Again
-            }
-            Status::More if self.eof == Eof::No => Go::Wait,
-            _ => {
-                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-                self.retreat_early(*early);
-                Go::Again
-            }
+        early.read += step.consumed;
+        if step.status == Status::More && self.eof == Eof::No {
+            return Go::Wait;
         }
+        let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+        let mut early = *early;
+        if step.status == Status::Named {
+            let start = self.offset(self.pos);
+            let raw = self.w[self.pos..self.pos + early.read].to_owned();
+            self.pos += early.read;
+            let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
+            let (alternative, origin) = (early.alternative, early.origin);
+            let opened = Opened { alternative, name, id, closed: false, origin, raw, start };
+            self.announce(opened, early.machine);
+        } else if early.next.is_empty() {
+            self.retreat_early(early);
+        } else {
+            let other = early.next.remove(0);
+            self.accept(other, &Thread::at(early.origin.lead), early.origin, early.next);
+        }
+        Go::Again
     }
 
     /// No call follows: the held bytes up to `last` go back to where the opener stood.
@@ -268,27 +267,19 @@ impl Flow<'_> {
         self.s.place = early.origin.place;
         self.s.fresh = early.origin.fresh;
         let bare = self.tables.alternatives[early.alternative].bare;
+        let (start, end) = (self.offset(self.pos), self.pos + early.read);
+        let raw = &self.w[self.pos..end];
         if self.over() && !bare && self.wishes.incomplete == IncompleteCalls::Drop {
-            self.note(
-                DiagnosticKind::CallDropped,
-                early.start,
-                &early.raw,
-                "the output ended in the opening of a call",
-            );
+            self.note(DiagnosticKind::CallDropped, start, raw, "the output ended in the opening of a call");
+            self.pos = end;
             return;
         }
         if !bare {
-            self.note(
-                DiagnosticKind::NoCallFollows,
-                early.start,
-                &early.raw,
-                "no call follows this opener; it is text",
-            );
+            self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
-        self.text_begins();
-        self.text_of_place(&early.raw, early.start);
-        if bare && early.raw.len() == early.origin.lead {
+        self.begin_text(end);
+        if bare && early.read == early.origin.lead {
             // Not even the first byte fits; it is text, or it would open again.
             let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
             self.give(self.pos + first);
@@ -297,12 +288,6 @@ impl Flow<'_> {
         if bare && let Some(scan) = early.machine.into_scan() {
             self.s.mode = Mode::Skip(scan);
         }
-    }
-
-    /// As `begin_text`, for text that is no longer in the window.
-    fn text_begins(&mut self) {
-        let to = self.pos;
-        self.begin_text(to);
     }
 }
 

@@ -139,12 +139,4 @@ impl Tokens {
             last.end = self.end.max(last.start + 1);
         }
     }
-
-    /// The last token takes these bytes too.
-    pub(crate) fn widen(&mut self, len: usize) {
-        self.end += len as u64;
-        if let Some(last) = self.queue.back_mut() {
-            last.end = last.end.max(self.end);
-        }
-    }
 }

@@ -1,0 +1,108 @@
+//! Where calls open that only a `tool_choice` brings, and what tokens say of it: the same at every cut.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use unspool::{Delta, Finish, FinishReason, Message, Pair, Prompt, Registry, Request, Setup, Vocabulary};
+
+/// An answer as far as cuts may not change it.
+#[derive(Debug, Clone, PartialEq)]
+struct Told {
+    content: String,
+    calls: Vec<(String, String)>,
+    gate: Option<i64>,
+}
+
+/// The pair, with a vocabulary of these pieces: ids from 1 on.
+fn pair(reasoning: Option<&str>, tools: &str, pieces: &[&str]) -> Pair {
+    let special = ["<|python_tag|>", "[TOOL_CALLS]", "[THINK]", "[/THINK]"];
+    let special: HashMap<String, u32> = special.iter().zip(900..).map(|(text, id)| ((*text).to_owned(), id)).collect();
+    let mut bytes: HashMap<u32, Vec<u8>> =
+        pieces.iter().zip(1..).map(|(text, id)| (id, text.as_bytes().to_vec())).collect();
+    bytes.extend(special.iter().map(|(text, id)| (*id, text.clone().into_bytes())));
+    let setup = Setup {
+        reasoning_parser: reasoning.map(str::to_owned),
+        tool_parser: Some(tools.to_owned()),
+        vocabulary: Vocabulary { special, bytes: Some(bytes), ..Vocabulary::default() },
+        ..Setup::default()
+    };
+    Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{reasoning:?} + {tools}: {e}"))
+}
+
+fn request(choice: &Value) -> Request {
+    let function =
+        |name: &str| json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}});
+    let tools = [function("ship"), function("ping")];
+    Request::from_openai(&json!({"tools": tools, "tool_choice": choice})).expect("a good request")
+}
+
+fn named() -> Value {
+    json!({"type": "function", "function": {"name": "ship"}})
+}
+
+fn run(pair: &Pair, choice: &Value, deltas: &[Delta<'_>]) -> Told {
+    let mut message = Message::default();
+    let mut parser = pair.parser(&request(choice), Prompt::Unknown).expect("a parser");
+    for delta in deltas {
+        parser.push(*delta, &mut message);
+    }
+    let Finish { gate_step, .. } = parser.finish(Some(FinishReason::Stop), &mut message);
+    let calls = message.tool_calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect();
+    Told { content: message.content, calls, gate: gate_step }
+}
+
+/// The answer to the pieces' text at every single cut, byte by byte, and to their ids; all must be one.
+fn at_all_cuts(names: (Option<&str>, &str), choice: &Value, pieces: &[&str]) -> Told {
+    let pair = pair(names.0, names.1, pieces);
+    let text = pieces.concat();
+    let whole = run(&pair, choice, &[Delta::text(&text)]);
+    for cut in (1..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+        let (one, other) = text.split_at(cut);
+        let cut = run(&pair, choice, &[Delta::text(one), Delta::text(other)]);
+        assert_eq!(cut, whole, "{names:?}, {choice}: {one:?} and {other:?}");
+    }
+    let single: Vec<Delta<'_>> = text.char_indices().map(|(at, c)| Delta::text(&text[at..at + c.len_utf8()])).collect();
+    assert_eq!(run(&pair, choice, &single), whole, "{names:?}, {choice}: each character of {text:?}");
+    let ids: Vec<u32> = (1..).take(pieces.len()).collect();
+    let together = run(&pair, choice, &[Delta::ids(&ids)]);
+    assert_eq!(Told { gate: whole.gate, ..together.clone() }, whole, "{names:?}, {choice}: the ids of {text:?}");
+    let alone: Vec<Delta<'_>> = ids.chunks(1).map(Delta::ids).collect();
+    assert_eq!(run(&pair, choice, &alone), together, "{names:?}, {choice}: each id of {text:?}");
+    together
+}
+
+fn calls(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned())).collect()
+}
+
+#[test]
+fn a_native_list_is_read_whatever_the_choice_and_the_cut() {
+    for (tools, pieces) in [
+        ("pythonic", &["[", "ping", "()", "]"][..]),
+        ("llama4_pythonic", &["[", "ping()", "]"]),
+        ("olmo3", &["<function_calls>\n", "ping()", "\n</function_calls>"]),
+    ] {
+        for choice in [json!("auto"), json!("required"), named()] {
+            let told = at_all_cuts((None, tools), &choice, pieces);
+            assert_eq!((told.content.as_str(), told.calls), ("", calls(&[("ping", "{}")])), "{tools}, {choice}");
+        }
+    }
+}
+
+#[test]
+fn guided_json_is_read_where_native_calls_open_with_the_same_bracket() {
+    for tools in ["pythonic", "llama4_pythonic", "olmo3", "hermes"] {
+        let pieces = ["[", "{\"name\": \"ship\",", " \"parameters\": {\"to\": 1}}", "]"];
+        for choice in [json!("required"), named()] {
+            let told = at_all_cuts((None, tools), &choice, &pieces);
+            assert_eq!(
+                (told.content.as_str(), told.calls),
+                ("", calls(&[("ship", "{\"to\": 1}")])),
+                "{tools}, {choice}"
+            );
+        }
+        let text = ["[", "see", " below", "]"];
+        let told = at_all_cuts((None, tools), &json!("required"), &text);
+        assert_eq!((told.content.as_str(), told.calls), ("[see below]", calls(&[])), "{tools}");
+    }
+}
