@@ -5,6 +5,21 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use unspool::{Delta, Finish, FinishReason, Message, Pair, Prompt, Registry, Request, Setup, Vocabulary};
 
+/// What formats need of a vocabulary.
+const SPECIAL: [&str; 11] = [
+    "<|python_tag|>",
+    "[TOOL_CALLS]",
+    "[THINK]",
+    "[/THINK]",
+    "<mm:think>",
+    "</mm:think>",
+    "]<]minimax[>[",
+    "<|START_THINKING|>",
+    "<|END_THINKING|>",
+    "<|START_ACTION|>",
+    "<|END_ACTION|>",
+];
+
 /// An answer as far as cuts may not change it.
 #[derive(Debug, Clone, PartialEq)]
 struct Told {
@@ -15,8 +30,7 @@ struct Told {
 
 /// The pair, with a vocabulary of these pieces: ids from 1 on.
 fn pair(reasoning: Option<&str>, tools: &str, pieces: &[&str]) -> Pair {
-    let special = ["<|python_tag|>", "[TOOL_CALLS]", "[THINK]", "[/THINK]"];
-    let special: HashMap<String, u32> = special.iter().zip(900..).map(|(text, id)| ((*text).to_owned(), id)).collect();
+    let special: HashMap<String, u32> = SPECIAL.iter().zip(900..).map(|(text, id)| ((*text).to_owned(), id)).collect();
     let mut bytes: HashMap<u32, Vec<u8>> =
         pieces.iter().zip(1..).map(|(text, id)| (id, text.as_bytes().to_vec())).collect();
     bytes.extend(special.iter().map(|(text, id)| (*id, text.clone().into_bytes())));
@@ -104,5 +118,42 @@ fn guided_json_is_read_where_native_calls_open_with_the_same_bracket() {
         let text = ["[", "see", " below", "]"];
         let told = at_all_cuts((None, tools), &json!("required"), &text);
         assert_eq!((told.content.as_str(), told.calls), ("[see below]", calls(&[])), "{tools}");
+    }
+}
+
+#[test]
+fn bare_arguments_of_a_named_function_are_its_call_where_native_calls_are_bare_json_too() {
+    for tools in ["xlam", "llama3_json", "llama4_json", "hermes", "pythonic"] {
+        for (pieces, arguments) in [
+            (&["{", "\"to\": ", "\"x\"", "}"][..], "{\"to\": \"x\"}"),
+            (&["{\"name\"", ": \"Ann\", ", "\"age\": 7", "}"], "{\"name\": \"Ann\", \"age\": 7}"),
+            (&["{", "}"], "{}"),
+            (&["{\"to\": [", "{\"name\": \"a\"}", "], \"n\": ", "{}}"], "{\"to\": [{\"name\": \"a\"}], \"n\": {}}"),
+        ] {
+            let told = at_all_cuts((None, tools), &named(), pieces);
+            assert_eq!((told.content.as_str(), told.calls), ("", calls(&[("ship", arguments)])), "{tools}");
+        }
+    }
+}
+
+#[test]
+fn a_native_envelope_is_read_before_bare_arguments() {
+    let pieces = ["{\"name\": ", "\"ship\", ", "\"parameters\": ", "{\"to\": 1}", "}"];
+    for tools in ["llama3_json", "llama4_json"] {
+        for choice in [json!("auto"), json!("required"), named()] {
+            let told = at_all_cuts((None, tools), &choice, &pieces);
+            assert_eq!(
+                (told.content.as_str(), told.calls),
+                ("", calls(&[("ship", "{\"to\": 1}")])),
+                "{tools}, {choice}"
+            );
+        }
+    }
+    for choice in [json!("required"), named()] {
+        for key in ["arguments", "parameters"] {
+            let call = format!("\"{key}\": {{\"to\": 1}}}}");
+            let told = at_all_cuts((None, "xlam"), &choice, &["[", "{\"name\": \"ship\", ", &call, "]"]);
+            assert_eq!((told.content.as_str(), told.calls), ("", calls(&[("ship", "{\"to\": 1}")])), "{key}, {choice}");
+        }
     }
 }
