@@ -157,3 +157,16 @@ fn a_native_envelope_is_read_before_bare_arguments() {
         }
     }
 }
+
+#[test]
+fn the_gate_opens_with_the_bracket_of_guided_json_however_tokens_come() {
+    let (mistral, hermes) = ((Some("mistral"), "mistral"), (Some("mistral"), "hermes"));
+    let others = ["granite", "hunyuan_a13b", "minimax_m3", "cohere_command3"].map(|name| (Some(name), name));
+    for names in [mistral, hermes].into_iter().chain(others) {
+        let told = at_all_cuts(names, &named(), &["{\"a\"", ": 1", "}"]);
+        assert_eq!((told.calls, told.gate), (calls(&[("ship", "{\"a\": 1}")]), Some(0)), "{names:?}");
+        let list = ["[", "{\"name\": \"ship\"", ", \"parameters\": {}}", "]"];
+        let told = at_all_cuts(names, &json!("required"), &list);
+        assert_eq!(told.calls, calls(&[("ship", "{}")]), "{names:?}");
+    }
+}

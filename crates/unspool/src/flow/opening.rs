@@ -46,12 +46,7 @@ impl Flow<'_> {
     pub(crate) fn open(&mut self, opening: usize, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
-        if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
-            && !self.bare(opening)
-            && !self.opens_message(opening)
-        {
-            self.tokens.open_gate(self.offset(marker), self.offset(end));
-        }
+        self.gate_of_opener(opening, marker, end);
         let threads = self
             .alternatives(opening)
             .map(|i| {
@@ -61,6 +56,20 @@ impl Flow<'_> {
             .collect();
         let message = self.opens_message(opening);
         self.s.mode = Mode::Head(Head { origin, threads, last: origin.first, message });
+    }
+
+    /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
+    /// alone shows nothing.
+    fn gate_of_opener(&mut self, opening: usize, marker: usize, end: usize) {
+        if !self.tokens.gate_is_shut() || self.opens_message(opening) || self.s.place.thinks() && self.bare(opening) {
+            return;
+        }
+        // Where a longer pattern might have stood, it is the first byte that does not fit it.
+        let rest = &self.w.as_bytes()[marker..];
+        let begins = |id| self.tokens.begins(self.offset(marker), id);
+        let reach = self.tables.set(self.s.place).reach(rest, end - marker, begins);
+        let decided = if reach > 0 { (reach + 1).min(rest.len()) } else { end - marker };
+        self.tokens.open_gate(self.offset(marker), self.offset(marker + decided.max(end - marker)));
     }
 
     /// Whether an opening has no marker of its own.
