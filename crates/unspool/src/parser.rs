@@ -151,10 +151,7 @@ impl Parser {
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
         let mut tail = String::new();
-        if self.memory.utf8.flush(&mut tail) > 0 {
-            self.odd_bytes(sink);
-            self.memory.tokens.widen(tail.len());
-        }
+        self.flush_bytes(&mut tail, sink);
         let eof = if reason == Some(FinishReason::Length) { Eof::Length } else { Eof::Stop };
         self.feed(&tail, eof, sink);
         let filters = &mut self.memory.filters;
@@ -287,6 +284,10 @@ impl Parser {
                     continue;
                 }
             };
+            if self.memory.utf8.is_cut_off_by(bytes) {
+                // The token that began the character keeps it, so that this one begins where its own text does.
+                self.flush_bytes(&mut text, sink);
+            }
             if special.is_some() {
                 let at = self.memory.tokens.end;
                 self.memory.tokens.mark(at, id);
@@ -300,6 +301,15 @@ impl Parser {
         }
         self.feed(&text, Eof::No, sink);
         self.room = text;
+    }
+
+    /// An incomplete character becomes U+FFFD.
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut impl Sink) {
+        let odd = self.memory.utf8.flush(text);
+        if odd.replaced > 0 {
+            self.odd_bytes(sink);
+            self.memory.tokens.shift(odd.grown);
+        }
     }
 
     fn odd_bytes(&self, sink: &mut impl Sink) {
@@ -365,7 +375,7 @@ impl Parser {
             }
         };
         memory.base += pos as u64;
-        memory.tokens.settle(memory.state.settled(memory.base));
+        memory.tokens.settle(memory.base);
         if held {
             hold.drain(..pos);
         } else if pos < text.len() {

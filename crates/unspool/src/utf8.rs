@@ -53,12 +53,18 @@ impl Assembler {
         odd
     }
 
-    /// The output is over: an incomplete character becomes U+FFFD. Gives back how many were replaced.
-    pub(crate) fn flush(&mut self, out: &mut String) -> usize {
-        if std::mem::take(&mut self.pending).is_empty() {
-            return 0;
+    /// Whether these bytes leave an incomplete character as it is: they begin another one.
+    pub(crate) fn is_cut_off_by(&self, bytes: &[u8]) -> bool {
+        !self.pending.is_empty() && bytes.first().is_some_and(|byte| byte & 0xC0 != 0x80)
+    }
+
+    /// No byte of the incomplete character will come: it becomes U+FFFD.
+    pub(crate) fn flush(&mut self, out: &mut String) -> Odd {
+        let len = std::mem::take(&mut self.pending).len();
+        if len == 0 {
+            return Odd::default();
         }
         out.push(char::REPLACEMENT_CHARACTER);
-        1
+        Odd { replaced: 1, grown: 3 - len as i64 }
     }
 }

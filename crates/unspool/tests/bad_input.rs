@@ -256,3 +256,27 @@ fn a_snapshot_of_another_format_is_refused() {
     let refusal = parser(&glm).restore(saved).expect_err("another format");
     assert!(refusal.contains("other formats"), "{refusal}");
 }
+
+#[test]
+fn a_special_token_behind_half_a_character_counts() {
+    let bytes = [(1, b"a".to_vec()), (5, b"</think>".to_vec()), (6, vec![0xC3])];
+    let vocabulary = Vocabulary {
+        special: HashMap::from([("</think>".to_owned(), 5)]),
+        bytes: Some(HashMap::from(bytes)),
+        ..Vocabulary::default()
+    };
+    let setup = Setup { reasoning_parser: Some("qwen3".into()), vocabulary, ..Setup::default() };
+    let pair = Registry::builtin().pair(&setup).expect("a pair");
+    let ids = [1, 6, 5, 1];
+    for size in 1..=ids.len() {
+        let mut message = Message::default();
+        let mut parser = parser(&pair);
+        for ids in ids.chunks(size) {
+            parser.push(Delta::ids(ids), &mut message);
+        }
+        let finish = parser.finish(None, &mut message);
+        let text = (message.reasoning.as_str(), message.content.as_str());
+        assert_eq!(text, ("a\u{fffd}", "a"), "in groups of {size}");
+        assert_eq!((finish.gate_step, finish.reasoning_tokens), (Some(2), Some(2)), "in groups of {size}");
+    }
+}

@@ -46,12 +46,7 @@ impl Flow<'_> {
     pub(crate) fn open(&mut self, opening: usize, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
-        if matches!(origin.place, Place::Header | Place::Wait | Place::Reason | Place::ReasonFresh)
-            && !self.bare(opening)
-            && !self.opens_message(opening)
-        {
-            self.tokens.open_gate(self.offset(marker), self.offset(end));
-        }
+        self.gate_of_opener(opening, marker, end);
         let threads = self
             .alternatives(opening)
             .map(|i| {
@@ -61,6 +56,20 @@ impl Flow<'_> {
             .collect();
         let message = self.opens_message(opening);
         self.s.mode = Mode::Head(Head { origin, threads, last: origin.first, message });
+    }
+
+    /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
+    /// alone shows nothing.
+    fn gate_of_opener(&mut self, opening: usize, marker: usize, end: usize) {
+        if !self.tokens.gate_is_shut() || self.opens_message(opening) || self.s.place.thinks() && self.bare(opening) {
+            return;
+        }
+        // Where a longer pattern might have stood, it is the first byte that does not fit it.
+        let rest = &self.w.as_bytes()[marker..];
+        let begins = |id| self.tokens.begins(self.offset(marker), id);
+        let reach = self.tables.set(self.s.place).reach(rest, end - marker, begins);
+        let decided = if reach > 0 { (reach + 1).min(rest.len()) } else { end - marker };
+        self.tokens.open_gate(self.offset(marker), self.offset(marker + decided.max(end - marker)));
     }
 
     /// Whether an opening has no marker of its own.
@@ -77,17 +86,16 @@ impl Flow<'_> {
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
-        // Of several that fit, the first counts; so it is waited for until it fails.
-        let mut accepted = None;
-        let mut first_waits = false;
+        let (mut accepted, mut waits) = (None, false);
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
             match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
-                Advance::Accept if accepted.is_none() && !first_waits => accepted = Some(i),
+                Advance::Accept if !waits && accepted.is_none() => accepted = Some(i),
                 Advance::Accept => {}
-                Advance::More => first_waits |= accepted.is_none(),
+                // Those behind it wait for it, or the cuts of the input would say who wins.
+                Advance::More => waits = true,
                 Advance::Fail => {
                     head.last = head.last.max(thread.pos);
                     head.threads.remove(i);
@@ -99,13 +107,15 @@ impl Flow<'_> {
         if let Some(i) = accepted {
             let (alternative, thread) = head.threads[i].clone();
             let origin = head.origin;
+            let next = head.threads[i + 1..].iter().map(|(other, _)| *other);
+            let next = next.filter(|other| tables.alternatives[*other].bare).collect();
             if tables.alternatives[alternative].message {
                 self.s.mode = Mode::Text;
                 if !self.header_in_body(origin.lead, thread.pos) {
                     self.begin_text(self.pos + origin.first);
                 }
             } else {
-                self.accept(alternative, &thread, origin);
+                self.accept(alternative, &thread, origin, next);
             }
             return Go::Again;
         }
@@ -124,8 +134,8 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// An opening's template fits up to its body.
-    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin) {
+    /// An opening's template fits up to its body. `next`: what the bytes may be if the body turns out to be no call.
+    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin, next: Vec<usize>) {
         let tables = self.tables;
         let form = tables.alternatives[alternative].form;
         let machine = tables.forms[form].body.machine();
@@ -135,8 +145,7 @@ impl Flow<'_> {
         let start = self.offset(self.pos);
         let guided = tables.alternatives[alternative].guided;
         if machine.names_itself() {
-            self.pos += thread.pos;
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, raw, start, machine }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read: thread.pos, machine, next }));
             return;
         }
         let (name, id) = match (guided, &self.wishes.choice) {
@@ -174,34 +183,30 @@ impl Flow<'_> {
         let Mode::Early(early) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
         let form = tables.alternatives[early.alternative].form;
-        let input = &self.w[self.pos..];
+        let input = &self.w[self.pos + early.read..];
         let mut cx = Cx { out: &mut Silent, schema: None, limits: self.limits, eof: self.eof };
         let step = early.machine.step(&tables.forms[form].body, &mut cx, input);
-        early.raw.push_str(&input[..step.consumed]);
-        self.pos += step.consumed;
-        match step.status {
-            Status::Named => {
-                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-                let early = *early;
-                let opened = Opened {
-                    alternative: early.alternative,
-                    name: early.machine.name().to_owned(),
-                    id: early.machine.id().map(str::to_owned),
-                    closed: false,
-                    origin: early.origin,
-                    raw: early.raw,
-                    start: early.start,
-                };
-                self.announce(opened, early.machine);
-                Go::Again
-            }
-            Status::More if self.eof == Eof::No => Go::Wait,
-            _ => {
-                let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-                self.retreat_early(*early);
-                Go::Again
-            }
+        early.read += step.consumed;
+        if step.status == Status::More && self.eof == Eof::No {
+            return Go::Wait;
         }
+        let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+        let mut early = *early;
+        if step.status == Status::Named {
+            let start = self.offset(self.pos);
+            let raw = self.w[self.pos..self.pos + early.read].to_owned();
+            self.pos += early.read;
+            let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
+            let (alternative, origin) = (early.alternative, early.origin);
+            let opened = Opened { alternative, name, id, closed: false, origin, raw, start };
+            self.announce(opened, early.machine);
+        } else if early.next.is_empty() {
+            self.retreat_early(early);
+        } else {
+            let other = early.next.remove(0);
+            self.accept(other, &Thread::at(early.origin.lead), early.origin, early.next);
+        }
+        Go::Again
     }
 
     /// No call follows: the held bytes up to `last` go back to where the opener stood.
@@ -271,27 +276,19 @@ impl Flow<'_> {
         self.s.place = early.origin.place;
         self.s.fresh = early.origin.fresh;
         let bare = self.tables.alternatives[early.alternative].bare;
+        let (start, end) = (self.offset(self.pos), self.pos + early.read);
+        let raw = &self.w[self.pos..end];
         if self.over() && !bare && self.wishes.incomplete == IncompleteCalls::Drop {
-            self.note(
-                DiagnosticKind::CallDropped,
-                early.start,
-                &early.raw,
-                "the output ended in the opening of a call",
-            );
+            self.note(DiagnosticKind::CallDropped, start, raw, "the output ended in the opening of a call");
+            self.pos = end;
             return;
         }
         if !bare {
-            self.note(
-                DiagnosticKind::NoCallFollows,
-                early.start,
-                &early.raw,
-                "no call follows this opener; it is text",
-            );
+            self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
-        self.text_begins();
-        self.text_of_place(&early.raw, early.start);
-        if bare && early.raw.len() == early.origin.lead {
+        self.begin_text(end);
+        if bare && early.read == early.origin.lead {
             // Not even the first byte fits; it is text, or it would open again.
             let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
             self.give(self.pos + first);
@@ -300,12 +297,6 @@ impl Flow<'_> {
         if bare && let Some(scan) = early.machine.into_scan() {
             self.s.mode = Mode::Skip(scan);
         }
-    }
-
-    /// As `begin_text`, for text that is no longer in the window.
-    fn text_begins(&mut self) {
-        let to = self.pos;
-        self.begin_text(to);
     }
 }
 

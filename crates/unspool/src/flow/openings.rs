@@ -209,12 +209,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. A format
-    /// whose calls are bare JSON anyway reads it with its own templates.
+    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. Where the
+    /// format's own calls are bare JSON too, they go first.
     fn guided(&mut self, tools: &Tools) -> Result<(), Fault> {
-        if self.alternatives.iter().any(|a| a.bare && a.block.is_none()) {
-            return Ok(());
-        }
         let mut words = tools.clone();
         words.envelope = EnvelopeWords {
             container: Container::Either,

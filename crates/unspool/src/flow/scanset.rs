@@ -137,9 +137,11 @@ impl ScanSet {
         }
     }
 
-    /// How many bytes from the start of `rest`, where no pattern stands, leave that open. `by_id` as in [`Self::at`].
-    pub(crate) fn reach(&self, rest: &[u8], by_id: impl Fn(u32) -> Option<bool>) -> usize {
-        let open = self.patterns.iter().filter(|p| p.id.is_none_or(|id| by_id(id) != Some(false)));
+    /// How many bytes from the start of `rest`, where no pattern longer than `found` stands, leave that open. `by_id` as in
+    /// [`Self::at`].
+    pub(crate) fn reach(&self, rest: &[u8], found: usize, by_id: impl Fn(u32) -> Option<bool>) -> usize {
+        let longer = self.patterns.iter().filter(|p| p.literal.text().len() > found);
+        let open = longer.filter(|p| p.id.is_none_or(|id| by_id(id) != Some(false)));
         open.map(|p| p.literal.reach(rest)).max().unwrap_or(0)
     }
 

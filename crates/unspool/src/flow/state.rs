@@ -65,7 +65,7 @@ pub(crate) enum Mode {
     Text,
     /// An opening whose name is not read yet. Its bytes are held in the window.
     Head(Head),
-    /// An envelope whose name is not read yet. Its bytes are held in `raw`.
+    /// An envelope whose name is not read yet. Its bytes are held in the window.
     Early(Box<Early>),
     /// A call's body.
     Body(Box<Call>),
@@ -102,11 +102,11 @@ pub(crate) struct Head {
 pub(crate) struct Early {
     pub(crate) origin: Origin,
     pub(crate) alternative: usize,
-    /// All bytes since the opening began.
-    pub(crate) raw: String,
-    /// Offset of `raw` in the output.
-    pub(crate) start: u64,
+    /// Held bytes that it has read.
+    pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
+    /// Alternatives that read the same bytes if it is no call.
+    pub(crate) next: Vec<usize>,
 }
 
 /// A call whose body is being read.
@@ -179,14 +179,6 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Up to where every byte has its field, given that the window begins at `base`.
-    pub(crate) fn settled(&self, base: u64) -> u64 {
-        match &self.mode {
-            Mode::Early(early) => early.start,
-            _ => base,
-        }
-    }
-
     /// The place whose text goes on, if nothing but text and its patterns can come.
     #[inline]
     pub(crate) fn runs_on(&self) -> Option<Place> {

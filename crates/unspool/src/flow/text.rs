@@ -149,7 +149,7 @@ impl<'a> Flow<'a> {
                 if self.s.place == Place::Wait {
                     // The gate opens with the byte that shows it to be no marker; at the end none did.
                     let begins = |id| self.tokens.begins(self.offset(at), id);
-                    let reach = tables.set(Place::Wait).reach(&bytes[at..], begins);
+                    let reach = tables.set(Place::Wait).reach(&bytes[at..], 0, begins);
                     if at + reach < bytes.len() {
                         self.tokens.open_gate(self.offset(self.pos), self.offset(at + reach.max(first - 1) + 1));
                     } else {

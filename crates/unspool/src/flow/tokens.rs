@@ -103,6 +103,11 @@ impl Tokens {
         }
     }
 
+    /// Whether the gate is still to open.
+    pub(crate) fn gate_is_shut(&self) -> bool {
+        self.gate == Gate::Closed
+    }
+
     /// The gate opens with the byte before `decided`, if it was closed. What is not reasoning begins at `content`: there,
     /// or before it if the bytes that decided are content themselves.
     pub(crate) fn open_gate(&mut self, content: u64, decided: u64) {
@@ -137,14 +142,6 @@ impl Tokens {
         self.end = self.end.saturating_add_signed(grown);
         if let Some(last) = self.queue.back_mut() {
             last.end = self.end.max(last.start + 1);
-        }
-    }
-
-    /// The last token takes these bytes too.
-    pub(crate) fn widen(&mut self, len: usize) {
-        self.end += len as u64;
-        if let Some(last) = self.queue.back_mut() {
-            last.end = last.end.max(self.end);
         }
     }
 }

@@ -20,7 +20,7 @@ use unspool::{FinishReason, IncompleteCalls};
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 use glue::{Glued, glued};
 use same::cut_differences;
-use subject::Subject;
+use subject::{Choice, Subject, Wish};
 use watch::Answer;
 
 /// No glued text is so long that a machine, however busy, needs this for it.
@@ -41,8 +41,8 @@ fn must_be_same(one: &Answer, other: &Answer, how: &str, glued: &Glued) -> Resul
 }
 
 /// Law 1 for text: any cut, and any save and restore, gives what the whole text gives.
-fn text_cuts(glued: &Glued, calls: IncompleteCalls, finish: FinishReason) -> Result<(), TestCaseError> {
-    let subject = Subject::new(glued, calls, finish);
+fn text_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, wish, finish);
     let text = glued.text();
     let whole = subject.run(&[Piece::text(&text)]);
     must_be_same(&whole, &subject.run(&characters(&text)), "character by character", glued)?;
@@ -55,8 +55,8 @@ fn text_cuts(glued: &Glued, calls: IncompleteCalls, finish: FinishReason) -> Res
 }
 
 /// Law 1 for tokens, and law 5: the gate turns at the step that the end reports.
-fn token_cuts(glued: &Glued, calls: IncompleteCalls, finish: FinishReason) -> Result<(), TestCaseError> {
-    let subject = Subject::new(glued, calls, finish);
+fn token_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, wish, finish);
     let tokens = glued.tokens();
     let single = subject.run(&tokens);
     prop_assert_eq!(single.gate, single.finish.gate_step, "the gate\n{}", glued);
@@ -80,6 +80,14 @@ fn any_calls() -> impl Strategy<Value = IncompleteCalls> {
     prop_oneof![3 => Just(IncompleteCalls::Stream), 1 => Just(IncompleteCalls::Text), 1 => Just(IncompleteCalls::Drop)]
 }
 
+/// A request that wishes for nothing.
+const PLAIN: Wish = Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto };
+
+fn any_wish() -> impl Strategy<Value = Wish> {
+    let choice = prop_oneof![2 => Just(Choice::Auto), 1 => Just(Choice::Required), 1 => Just(Choice::Named)];
+    (any_calls(), choice).prop_map(|(calls, choice)| Wish { calls, choice })
+}
+
 fn any_finish() -> impl Strategy<Value = FinishReason> {
     prop_oneof![Just(FinishReason::Stop), Just(FinishReason::Length)]
 }
@@ -88,19 +96,19 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn cuts_of_text_change_nothing(glued in glued(), calls in any_calls(), finish in any_finish()) {
-        text_cuts(&glued, calls, finish)?;
+    fn cuts_of_text_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
+        text_cuts(&glued, wish, finish)?;
     }
 
     #[test]
-    fn cuts_of_tokens_change_nothing(glued in glued(), calls in any_calls(), finish in any_finish()) {
-        token_cuts(&glued, calls, finish)?;
+    fn cuts_of_tokens_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
+        token_cuts(&glued, wish, finish)?;
     }
 
     /// Law 2 where it is simple: text without any marker is one field, byte for byte but for its outer white space.
     #[test]
     fn plain_text_is_kept_whole(glued in glued(), plain in "[a-zA-ZäßЖ語🍵 ,.!?\n]{0,80}") {
-        let subject = Subject::new(&glued, IncompleteCalls::Stream, FinishReason::Stop);
+        let subject = Subject::new(&glued, PLAIN, FinishReason::Stop);
         let answer = subject.run(&random_text(&plain, &mut Random::new(&plain, 0)));
         prop_assume!(answer.refused.is_none());
         let (message, names) = (&answer.message, &glued.names);
@@ -116,7 +124,7 @@ proptest! {
     #[test]
     fn no_word_is_lost(glued in glued(), finish in any_finish()) {
         prop_assume!(!glued.names.have_headers());
-        let subject = Subject::new(&glued, IncompleteCalls::Stream, finish);
+        let subject = Subject::new(&glued, PLAIN, finish);
         let answer = subject.run(&[Piece::text(&glued.text())]);
         prop_assume!(answer.refused.is_none());
         let message = &answer.message;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use unspool::setup::Pair;
 use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
 
@@ -12,6 +12,34 @@ use crate::glue::{FIRST_BYTE_ID, Glued};
 use crate::watch::{Answer, Run};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
+/// What the answer is wanted for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    pub(crate) calls: IncompleteCalls,
+    pub(crate) choice: Choice,
+}
+
+/// A `tool_choice`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Auto,
+    Required,
+    /// The first tool of the case.
+    Named,
+}
+
+impl Choice {
+    /// As a request says it; nothing without a tool to choose.
+    fn of(self, tools: &Value) -> Option<Value> {
+        let name = tools.pointer("/0/function/name")?;
+        match self {
+            Self::Auto => None,
+            Self::Required => Some(json!("required")),
+            Self::Named => Some(json!({"type": "function", "function": {"name": name}})),
+        }
+    }
+}
 
 /// A pair, a request and an end.
 pub(crate) struct Subject {
@@ -22,7 +50,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    pub(crate) fn new(glued: &Glued, incomplete_calls: IncompleteCalls, finish: FinishReason) -> Self {
+    pub(crate) fn new(glued: &Glued, wish: Wish, finish: FinishReason) -> Self {
         let source = glued.source();
         let mut bytes: HashMap<u32, Vec<u8>> =
             source.special.iter().map(|(text, id)| (*id, text.clone().into_bytes())).collect();
@@ -36,10 +64,14 @@ impl Subject {
                 bytes: Some(bytes),
             },
             tokenizer_config: source.config.clone(),
-            incomplete_calls,
+            incomplete_calls: wish.calls,
             ..Setup::default()
         };
-        let request = Request::from_openai(&json!({"tools": source.tools})).expect("tools of a case");
+        let mut wished = json!({"tools": source.tools});
+        if let Some(choice) = wish.choice.of(&source.tools) {
+            wished["tool_choice"] = choice;
+        }
+        let request = Request::from_openai(&wished).expect("tools of a case");
         Self {
             pair: REGISTRY.pair(&setup).map_err(|error| error.to_string()),
             request: Request { id_seed: Some(7), ..request },
@@ -62,7 +94,10 @@ impl Subject {
             Ok(pair) => pair,
             Err(refusal) => return Answer { refused: Some(refusal.clone()), ..Answer::default() },
         };
-        let fresh = || pair.parser(&self.request, Prompt::Unknown).expect("a request without wishes");
+        let fresh = || pair.parser(&self.request, Prompt::Unknown).expect("a request that was taken before");
+        if let Err(refusal) = pair.parser(&self.request, Prompt::Unknown) {
+            return Answer { refused: Some(refusal.message), ..Answer::default() };
+        }
         let reload: Option<&dyn Fn() -> Parser> = if saved { Some(&fresh) } else { None };
         Run { pieces, finish: Some(self.finish), reload }.with(fresh())
     }
