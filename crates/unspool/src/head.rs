@@ -282,6 +282,19 @@ impl Thread {
         self.take(0)
     }
 
+    /// What a thread that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
+    /// first one. Half a literal is a half marker, and no text.
+    pub(crate) fn unplaced<'a>(&self, program: &Program, held: &'a str) -> &'a str {
+        let is_half = matches!(program.ops.get(self.op), Some(Op::Free | Op::Slot(_) | Op::Attrs(_)));
+        let has_attributes = program.ops.iter().any(|op| matches!(op, Op::Attrs(_)));
+        let from = match self.taken.first() {
+            Some(first) if has_attributes && self.taken.len() > 1 => first.end,
+            _ if is_half => self.pos,
+            _ => return "",
+        };
+        held[from..].trim_start_matches(['"', '\'']).trim()
+    }
+
     /// What a slot took, in the held bytes.
     pub(crate) fn value<'a>(&self, slot: Slot, held: &'a str) -> Option<&'a str> {
         self.taken.iter().find(|t| t.slot == slot).map(|t| &held[t.start..t.end])

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::spec::ElementsSpec;
 use self::tree::Tree;
-use super::ends::{LookPast, Structure, first_match};
+use super::ends::{Ender, LookPast, Structure, first_match};
 use super::object::Object;
 use super::{Cx, Eof, Status, Step};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -264,8 +264,23 @@ impl Elements {
         Status::Broken
     }
 
+    /// Tells of the name in half a tag, if it is more than a piece of the closer that is due.
+    fn note_half_tag(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        let held = turn.rest();
+        let half = |thread: &Option<Thread>, program| thread.as_ref().map_or("", |t| t.unplaced(program, held));
+        let closed = half(&self.look.close, &turn.spec.close);
+        let ends = |e: &Ender| e.literal.at(held.as_bytes()) == Match::Partial;
+        let is_due =
+            self.tree.innermost().is_some_and(|open| open.starts_with(closed)) || turn.spec.enders.iter().any(ends);
+        if !closed.is_empty() && !is_due || !half(&self.look.open, &turn.spec.open).is_empty() {
+            let message = "the output ended inside this tag";
+            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, held, message);
+        }
+    }
+
     /// The output is over; what is held is half a tag.
     fn cut(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        self.note_half_tag(turn);
         turn.at = turn.input.len();
         self.write(turn);
         if self.tree.is_open() {
