@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     /// How far an open slot has been read.
     seen: usize,
     pub(crate) taken: Vec<Taken>,
+    /// Whole attributes that no slot took: byte ranges in the held bytes.
+    pub(crate) strays: Vec<(usize, usize)>,
     /// The tag closed itself (`<invoke name="f"/>`): there is no body.
     pub(crate) closed: bool,
 }
@@ -261,6 +263,8 @@ impl Thread {
                             return Advance::Fail;
                         }
                         self.taken.push(Taken { slot: *slot, start, end });
+                    } else {
+                        self.strays.push((self.pos + at, self.pos + at + len));
                     }
                     self.pos += at + len;
                 }

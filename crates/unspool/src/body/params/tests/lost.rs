@@ -54,3 +54,12 @@ fn an_attribute_before_a_break_is_told_of() {
     assert_eq!((run.status, run.rest.as_str()), (Some(Status::Broken), "\"false"));
     assert_eq!(run.notes, [(DiagnosticKind::UnplacedText, "string=moss".to_owned())]);
 }
+
+#[test]
+fn an_attribute_that_means_nothing_is_told_of() {
+    for (attributes, lost) in [("string=\"moss\"", "moss"), ("kind='moss' string=\"true\"", "kind='moss'")] {
+        let body = format!("<parameter name=\"text\" {attributes}>A</parameter>\n</invoke>");
+        assert_eq!(told(&flagged(), &body), [lost], "{body:?}");
+        assert_eq!(args(&flagged(), &body), "{\"text\": \"A\"}", "{body:?}");
+    }
+}
