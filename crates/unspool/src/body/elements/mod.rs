@@ -15,7 +15,7 @@ use self::tree::Tree;
 use super::ends::{Ender, LookPast, Structure, first_match};
 use super::object::Object;
 use super::{Cx, Eof, Status, Step};
-use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Program, Thread};
 use crate::json::write::string_piece;
@@ -221,7 +221,7 @@ impl Elements {
         let blank = if self.noted { 0 } else { blanks(&turn.rest().as_bytes()[..end]) };
         turn.at += blank;
         let text = &turn.rest()[..end - blank];
-        let is_over = is_decided || turn.is_last() || text.len() >= Diagnostic::TEXT_LIMIT + 4;
+        let is_over = is_decided || turn.is_last() || text.len() >= turn.cx.limits.arguments.saturating_add(4);
         self.scanned = if is_over || self.noted { 0 } else { text.len() };
         if text.is_empty() || !is_over && !self.noted {
             return;
@@ -230,7 +230,7 @@ impl Elements {
             self.noted = true;
             self.object.unplaced();
             // What is longer than a diagnostic quotes is quoted the same wherever the output is cut.
-            let quoted = if text.len() > Diagnostic::TEXT_LIMIT { text } else { text.trim_end() };
+            let quoted = if text.len() > turn.cx.limits.arguments { text } else { text.trim_end() };
             turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
         }
         turn.at += text.len();
