@@ -37,6 +37,14 @@ pub enum DiagnosticKind {
     ThoughtCutOff,
 }
 
+impl DiagnosticKind {
+    /// Whether the text of such a diagnostic is output that may be given nowhere else.
+    #[must_use]
+    pub fn is_output(self) -> bool {
+        matches!(self, Self::UnplacedText | Self::CallDropped | Self::CallCutOff | Self::TextFiltered)
+    }
+}
+
 /// One oddity: what, where, and the text in question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
@@ -44,23 +52,30 @@ pub struct Diagnostic {
     pub kind: DiagnosticKind,
     /// Byte offset in the output (decoded to UTF-8) where it stands.
     pub offset: u64,
-    /// The text in question, cut after 256 bytes.
+    /// The text in question. Where it stands in for output that is given nowhere else (see [`DiagnosticKind::is_output`]) it
+    /// is whole, up to [`Limits::arguments`](crate::Limits::arguments); elsewhere it is cut after 256 bytes.
     pub text: String,
     /// One sentence for people.
     pub message: String,
 }
 
 impl Diagnostic {
-    /// Longest text that a diagnostic quotes, in bytes.
+    /// Longest text that a diagnostic quotes, in bytes, where the text is given elsewhere too.
     pub const TEXT_LIMIT: usize = 256;
 
-    /// A diagnostic with its text cut to [`Self::TEXT_LIMIT`] at a character border.
+    /// A diagnostic with its text cut to [`Self::TEXT_LIMIT`] at a character border, unless it stands in for output.
     #[must_use]
     pub fn new(kind: DiagnosticKind, offset: u64, text: &str, message: impl Into<String>) -> Self {
-        let mut end = text.len().min(Self::TEXT_LIMIT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self { kind, offset, text: text[..end].to_owned(), message: message.into() }
+        let text = if kind.is_output() { text } else { &text[..border(text, Self::TEXT_LIMIT)] };
+        Self { kind, offset, text: text.to_owned(), message: message.into() }
     }
+}
+
+/// The last character border in the first `most` bytes.
+pub(crate) fn border(text: &str, most: usize) -> usize {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
 }

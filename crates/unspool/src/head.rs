@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     /// How far an open slot has been read.
     seen: usize,
     pub(crate) taken: Vec<Taken>,
+    /// Whole attributes that no slot took: byte ranges in the held bytes.
+    pub(crate) strays: Vec<(usize, usize)>,
     /// The tag closed itself (`<invoke name="f"/>`): there is no body.
     pub(crate) closed: bool,
 }
@@ -261,6 +263,8 @@ impl Thread {
                             return Advance::Fail;
                         }
                         self.taken.push(Taken { slot: *slot, start, end });
+                    } else {
+                        self.strays.push((self.pos + at, self.pos + at + len));
                     }
                     self.pos += at + len;
                 }
@@ -280,6 +284,19 @@ impl Thread {
             }
         }
         self.take(0)
+    }
+
+    /// What a thread that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
+    /// first one. Half a literal is a half marker, and no text.
+    pub(crate) fn unplaced<'a>(&self, program: &Program, held: &'a str) -> &'a str {
+        let is_half = matches!(program.ops.get(self.op), Some(Op::Free | Op::Slot(_) | Op::Attrs(_)));
+        let has_attributes = program.ops.iter().any(|op| matches!(op, Op::Attrs(_)));
+        let from = match self.taken.first() {
+            Some(first) if has_attributes && self.taken.len() > 1 => first.end,
+            _ if is_half => self.pos,
+            _ => return "",
+        };
+        held[from..].trim_start_matches(['"', '\'']).trim()
     }
 
     /// What a slot took, in the held bytes.

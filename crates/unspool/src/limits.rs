@@ -25,7 +25,8 @@ pub struct Limits {
     pub thought: usize,
     /// Deepest nesting of arguments, in levels. Deeper text is broken.
     pub depth: usize,
-    /// Most bytes of arguments in one call. Their rest is left out, and the call is incomplete.
+    /// Most bytes of arguments in one call. Their rest is left out, and the call is incomplete. A diagnostic whose text stands
+    /// in for output (see [`DiagnosticKind::is_output`](crate::DiagnosticKind::is_output)) gives as many at most.
     pub arguments: usize,
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,

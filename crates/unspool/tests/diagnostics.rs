@@ -99,6 +99,31 @@ fn of_calls() {
 }
 
 #[test]
+fn texts_that_stand_in_for_output_are_whole() {
+    let lost = "é lost ".repeat(300);
+    let broken = format!("</think><tool_call>{{\"name\": \"f\", \"arguments\": {{\"a\": {lost}</tool_call>");
+    Reply { text: &broken, ..Reply::default() }.says(DiagnosticKind::UnplacedText, &lost);
+    let member = format!("\"memo\": \"{lost}\"");
+    let call = format!("</think><tool_call>{{\"name\": \"f\", {member}, \"arguments\": {{}}}}</tool_call>");
+    let found = Reply { text: &call, ..Reply::default() }.diagnostics();
+    assert!(found.iter().any(|note| note.text == member), "{found:?}");
+    let params = format!("</think><tool_call>\n<function=f>\n{lost}</function>\n</tool_call>");
+    Reply { names: ("qwen3", "qwen3_coder"), text: &params, ..Reply::default() }
+        .says(DiagnosticKind::UnplacedText, &lost);
+    let cut = format!("</think><tool_call>{{\"name\": \"f\", \"arguments\": {{\"a\": \"{lost}");
+    let setup = Setup { incomplete_calls: IncompleteCalls::Drop, ..Setup::default() };
+    let dropped = Reply { text: &cut, setup, finish: FinishReason::Length, ..Reply::default() };
+    dropped.says(DiagnosticKind::CallDropped, &cut["</think>".len()..]);
+    // The limit holds.
+    let setup = Setup { limits: Limits { arguments: 600, ..Limits::default() }, ..Setup::default() };
+    for (names, text) in [(("qwen3", "hermes"), &broken), (("qwen3", "qwen3_coder"), &params)] {
+        let found = Reply { names, text, setup: setup.clone(), ..Reply::default() }.diagnostics();
+        let longest = found.iter().map(|note| note.text.len()).max();
+        assert!(longest.is_some_and(|most| (590..=600).contains(&most)), "{names:?}: {longest:?}");
+    }
+}
+
+#[test]
 fn of_schemas_that_cannot_be_used() {
     let call = "</think><tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
     for (parameters, told) in [

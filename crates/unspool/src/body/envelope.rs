@@ -180,6 +180,11 @@ impl Envelope {
         self.call.id.as_deref()
     }
 
+    /// What was read of the list since its last call, as long as no further one is open.
+    pub(crate) fn unread(&self) -> String {
+        if self.call.announced { String::new() } else { self.head.element("") }
+    }
+
     /// Where the JSON of the envelope stands behind the bytes that were taken, as long as no call is open: for passing a value
     /// that is no call on to its own end. `None`: it is no JSON any more.
     pub(crate) fn scan(&self) -> Option<&JsonScan> {
@@ -223,6 +228,9 @@ impl Envelope {
             }
         };
         if announced {
+            if status == Status::Broken {
+                self.tell_unplaced(cx, here);
+            }
             return Step { consumed: here.at, status };
         }
         self.head.end_step(&input[..here.at], cx.limits);
@@ -239,6 +247,9 @@ impl Envelope {
             At::Short(what, short) => {
                 let most = if *what == Kept::Key { cx.limits.name.max(spec.longest_key) } else { cx.limits.name };
                 let Scanned { len, stop } = short.read(rest, most);
+                if *what == Kept::Key && spec.words.shape == Shape::Keys {
+                    self.call.unplaced.key_goes_on(&rest[..len], cx.limits.arguments);
+                }
                 match stop {
                     Stop::More | Stop::Control => Turn::Wait(len),
                     Stop::Bad => Turn::Say(len, Status::Broken),

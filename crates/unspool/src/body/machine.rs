@@ -105,6 +105,14 @@ impl BodyMachine {
         }
     }
 
+    /// What the body read behind its last call, as long as that is no further one.
+    pub(crate) fn unread(&self) -> String {
+        match self {
+            Self::Envelope(m) => m.unread(),
+            _ => String::new(),
+        }
+    }
+
     /// The id that the body brought.
     pub(crate) fn id(&self) -> Option<&str> {
         match self {

@@ -206,15 +206,35 @@ impl Flow<'_> {
             }
             Status::Broken | Status::More => {
                 let given_back = call.raw.is_some() && call.open.is_some();
+                let behind = if call.open.is_some() { String::new() } else { call.machine.unread() };
                 self.close_call(&mut call, false);
                 if given_back {
                     self.s.place = Place::Raw;
                 } else {
-                    let at = self.offset(self.pos);
-                    self.note(DiagnosticKind::CallBroken, at, "", "the call's body is not what its syntax allows");
-                    self.s.place = Place::Broken;
+                    self.broken(&behind);
                 }
                 self.s.fresh = false;
+            }
+        }
+    }
+
+    /// A body is broken, with these bytes behind its last whole call, which begin no further one.
+    fn broken(&mut self, behind: &str) {
+        let at = self.offset(self.pos);
+        let start = at.saturating_sub(behind.len() as u64);
+        self.note(DiagnosticKind::CallBroken, at, "", "the call's body is not what its syntax allows");
+        self.s.place = Place::Broken;
+        if behind.is_empty() {
+            return;
+        }
+        match self.wishes.incomplete {
+            IncompleteCalls::Stream => self.text_of_place(behind, start),
+            IncompleteCalls::Text => {
+                self.s.place = Place::Raw;
+                self.text_of_place(behind, start);
+            }
+            IncompleteCalls::Drop => {
+                self.note(DiagnosticKind::CallDropped, start, behind, "this call never completed");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Giving out text: which field, what is held back, what waits.
 
-use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, border};
 use crate::event::Event;
 
 use super::Flow;
@@ -116,12 +116,8 @@ impl Flow<'_> {
         if self.s.unplaced.is_empty() {
             self.s.unplaced_at = offset;
         }
-        let room = Diagnostic::TEXT_LIMIT.saturating_sub(self.s.unplaced.len());
-        let mut end = room.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.s.unplaced.push_str(&text[..end]);
+        let room = self.limits.arguments.saturating_sub(self.s.unplaced.len());
+        self.s.unplaced.push_str(&text[..border(text, room)]);
     }
 
     /// Says what of a broken call, or of a message that is left out, was not placed.
@@ -141,6 +137,7 @@ impl Flow<'_> {
     pub(crate) fn note(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
         self.s.notes += 1;
         if self.s.notes <= self.limits.notes {
+            let text = &text[..border(text, self.limits.arguments)];
             self.sink.event(Event::Note(Diagnostic::new(kind, offset, text, message)));
         }
     }

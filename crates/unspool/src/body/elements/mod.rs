@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::spec::ElementsSpec;
 use self::tree::Tree;
-use super::ends::{LookPast, Structure, first_match};
+use super::ends::{Ender, LookPast, Structure, first_match};
 use super::object::Object;
 use super::{Cx, Eof, Status, Step};
-use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Program, Thread};
 use crate::json::write::string_piece;
@@ -221,7 +221,7 @@ impl Elements {
         let blank = if self.noted { 0 } else { blanks(&turn.rest().as_bytes()[..end]) };
         turn.at += blank;
         let text = &turn.rest()[..end - blank];
-        let is_over = is_decided || turn.is_last() || text.len() >= Diagnostic::TEXT_LIMIT + 4;
+        let is_over = is_decided || turn.is_last() || text.len() >= turn.cx.limits.arguments.saturating_add(4);
         self.scanned = if is_over || self.noted { 0 } else { text.len() };
         if text.is_empty() || !is_over && !self.noted {
             return;
@@ -230,7 +230,7 @@ impl Elements {
             self.noted = true;
             self.object.unplaced();
             // What is longer than a diagnostic quotes is quoted the same wherever the output is cut.
-            let quoted = if text.len() > Diagnostic::TEXT_LIMIT { text } else { text.trim_end() };
+            let quoted = if text.len() > turn.cx.limits.arguments { text } else { text.trim_end() };
             turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
         }
         turn.at += text.len();
@@ -264,8 +264,23 @@ impl Elements {
         Status::Broken
     }
 
+    /// Tells of the name in half a tag, if it is more than a piece of the closer that is due.
+    fn note_half_tag(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        let held = turn.rest();
+        let half = |thread: &Option<Thread>, program| thread.as_ref().map_or("", |t| t.unplaced(program, held));
+        let closed = half(&self.look.close, &turn.spec.close);
+        let ends = |e: &Ender| e.literal.at(held.as_bytes()) == Match::Partial;
+        let is_due =
+            self.tree.innermost().is_some_and(|open| open.starts_with(closed)) || turn.spec.enders.iter().any(ends);
+        if !closed.is_empty() && !is_due || !half(&self.look.open, &turn.spec.open).is_empty() {
+            let message = "the output ended inside this tag";
+            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, held, message);
+        }
+    }
+
     /// The output is over; what is held is half a tag.
     fn cut(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        self.note_half_tag(turn);
         turn.at = turn.input.len();
         self.write(turn);
         if self.tree.is_open() {

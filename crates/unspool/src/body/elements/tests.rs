@@ -55,6 +55,24 @@ fn args(body: &str) -> String {
 }
 
 #[test]
+fn a_name_in_half_a_tag_is_told_of() {
+    for (body, lost) in [
+        ("~<moss", Some("~[<moss")),
+        ("~<text>Alva~<moss", Some("~[<moss")),
+        ("~<text>Alva~</moss", Some("~[</moss")),
+        ("~<text>Alva~</te", None),
+        ("~<text>Alva~", None),
+        ("~<text>Alva~</text>~</inv", None),
+    ] {
+        for eof in [Eof::Stop, Eof::Length] {
+            let notes = read(body, eof).notes;
+            let told: Vec<_> = notes.iter().filter(|n| n.0 == DiagnosticKind::UnplacedText).map(|n| &*n.1).collect();
+            assert_eq!(told, lost.into_iter().collect::<Vec<_>>(), "{body:?}");
+        }
+    }
+}
+
+#[test]
 fn leaves_take_the_schemas_type() {
     assert_eq!(args(""), "{}");
     assert_eq!(

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::object::Object;
 use crate::body::{Cx, Out};
-use crate::diagnostic::Diagnostic;
 use crate::json::write::string_piece;
 use crate::limits::Limits;
 use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
@@ -101,9 +100,6 @@ impl Tree {
         let mut text = String::new();
         let mut next: Vec<usize> = self.open.iter().rev().copied().collect();
         while let Some(node) = next.pop().and_then(|i| self.nodes.get(i)) {
-            if text.len() > Diagnostic::TEXT_LIMIT {
-                break;
-            }
             let separator = if text.is_empty() { "" } else { "; " };
             text.push_str(&format!("{separator}{}: {}", node.key, node.text));
             next.extend(node.children.iter().rev());

@@ -90,7 +90,7 @@ impl Head {
         }
     }
 
-    /// An element of the list that is no call, as the model wrote it up to the end of `taken`.
+    /// What the model wrote of the list since its last call, up to the end of `taken`.
     pub(super) fn element(&self, taken: &str) -> String {
         let before = self.raw.as_deref().unwrap_or_default();
         let all = format!("{before}{}", taken.get(self.from..).unwrap_or_default());
@@ -101,31 +101,81 @@ impl Head {
 /// Members of a call's object that are neither name nor arguments nor id.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unplaced {
-    pub(super) text: String,
+    text: String,
+    /// Where the last member begins in it.
+    member: usize,
+    /// A key of which it is not known yet whether it has a place, as the model wrote it.
+    key: String,
     /// Not all of it is kept.
     full: bool,
-    /// It looks like something that the model wanted to reach the function.
-    pub(super) lost: bool,
 }
 
 impl Unplaced {
-    /// Longest text that is kept, in bytes; a diagnostic shows no more.
-    const KEPT: usize = crate::Diagnostic::TEXT_LIMIT;
+    /// A member that says no more than that the call is one.
+    const SAYS_NOTHING: &str = "\"type\": \"function\"";
 
-    pub(super) fn key(&mut self, key: &str) {
-        let mut text = String::new();
-        if !self.text.is_empty() {
-            text.push_str(", ");
-        }
-        string(&mut text, key);
-        text.push_str(": ");
-        self.value(&text);
+    /// The quote of a key comes.
+    pub(super) fn key_begins(&mut self) {
+        "\"".clone_into(&mut self.key);
     }
 
-    pub(super) fn value(&mut self, text: &str) {
+    /// More of the key, in a call that may keep so many bytes.
+    pub(super) fn key_goes_on(&mut self, text: &str, most: usize) {
         if !self.full {
-            self.full = !push_within(&mut self.text, text, Self::KEPT);
+            self.full = !push_within(&mut self.key, text, most.saturating_sub(self.text.len()));
         }
+    }
+
+    /// The key at hand is over; whether its member is without a place.
+    pub(super) fn key_is_over(&mut self, unplaced: bool) {
+        let key = std::mem::take(&mut self.key);
+        if unplaced {
+            self.member(&key);
+        }
+    }
+
+    /// A member with a place whose value has none.
+    pub(super) fn key(&mut self, key: &str) {
+        let mut text = String::new();
+        string(&mut text, key);
+        self.member(&text);
+    }
+
+    fn member(&mut self, key: &str) {
+        self.member = self.text.len();
+        if !self.text.is_empty() {
+            self.text.push_str(", ");
+        }
+        self.text.push_str(key);
+    }
+
+    /// The value of the last member comes.
+    pub(super) fn value_begins(&mut self) {
+        self.text.push_str(": ");
+    }
+
+    /// More of the value, in a call that may keep so many bytes.
+    pub(super) fn value(&mut self, text: &str, most: usize) {
+        if !self.full {
+            self.full = !push_within(&mut self.text, text, most);
+        }
+    }
+
+    /// The value of the last member is over.
+    pub(super) fn value_is_over(&mut self) {
+        if self.text[self.member..].trim_start_matches(", ") == Self::SAYS_NOTHING {
+            self.text.truncate(self.member);
+        }
+    }
+
+    /// All of it, which is told of then.
+    pub(super) fn take(&mut self) -> String {
+        let Self { mut text, key, .. } = std::mem::take(self);
+        if !key.is_empty() {
+            let comma = if text.is_empty() { "" } else { ", " };
+            text.extend([comma, &key]);
+        }
+        text
     }
 }
 

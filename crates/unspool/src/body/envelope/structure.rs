@@ -36,7 +36,10 @@ impl Envelope {
                 Turn::Go(0)
             }
             (At::AfterElement, b',') => self.go(At::Element),
-            (At::Key, b'"') => self.go(At::Short(Kept::Key, Short::default())),
+            (At::Key, b'"') => {
+                self.call.unplaced.key_begins();
+                self.go(At::Short(Kept::Key, Short::default()))
+            }
             // A comma before the brace is no reason to lose a call.
             (At::Key | At::After, b'}') => self.end_object(spec, cx, here, 1),
             // So is a missing brace, if the list ends behind whole arguments.
@@ -91,7 +94,7 @@ impl Envelope {
                 if let Some(key) = known {
                     self.call.unplaced.key(key);
                 }
-                self.call.unplaced.lost |= matches!(byte, b'{' | b'[');
+                self.call.unplaced.value_begins();
                 self.at = At::Skip(JsonScan::default());
                 Turn::Go(0)
             }
@@ -103,9 +106,7 @@ impl Envelope {
         match what {
             Kept::Key if spec.words.shape == Shape::Keys => {
                 let role = self.role(spec, short);
-                if role == Role::Other {
-                    self.call.unplaced.key(&short.text);
-                }
+                self.call.unplaced.key_is_over(role == Role::Other);
                 self.at = At::Colon(role);
                 Turn::Go(len)
             }
@@ -155,7 +156,6 @@ impl Envelope {
         } else if is(&words.id) && self.call.id.is_none() && open {
             Role::Id
         } else {
-            self.call.unplaced.lost |= is(&words.name) || is(&words.arguments) || is(&words.id);
             Role::Other
         }
     }
@@ -194,10 +194,7 @@ impl Envelope {
         let here = Here { at: here.at + len, ..here };
         match progress {
             Progress::More => Turn::Wait(len),
-            Progress::Bad => {
-                self.tell_unplaced(cx, here);
-                Turn::Say(len, Status::Broken)
-            }
+            Progress::Bad => Turn::Say(len, Status::Broken),
             Progress::End(ending) => {
                 self.call.given = match ending {
                     Ending::Nothing => Given::Nothing,
@@ -234,12 +231,13 @@ impl Envelope {
             read += 1;
         };
         if member {
-            self.call.unplaced.value(&rest[..read]);
+            self.call.unplaced.value(&rest[..read], cx.limits.arguments);
         }
         match stop {
             Stop::More | Stop::Control => Turn::Wait(read),
             Stop::Bad => Turn::Say(read, Status::Broken),
             Stop::End if member => {
+                self.call.unplaced.value_is_over();
                 self.at = At::After;
                 Turn::Go(read)
             }
@@ -285,10 +283,7 @@ impl Envelope {
                 self.at = At::Over;
                 Turn::Say(0, Status::Done { complete })
             }
-            Match::No => {
-                self.tell_unplaced(cx, here);
-                Turn::Say(0, Status::Broken)
-            }
+            Match::No => Turn::Say(0, Status::Broken),
         }
     }
 
@@ -304,6 +299,11 @@ impl Envelope {
                 self.tell_unplaced(cx, here);
                 // A number has no end of its own: cut off, it may have had more digits.
                 whole && cx.eof == Eof::Stop
+            }
+            // Behind bytes without a place the arguments may have been anything.
+            At::Short(..) | At::Skip(_) if self.call.given == Given::Missing => {
+                self.tell_unplaced(cx, here);
+                false
             }
             _ if self.call.given == Given::Missing && cx.eof == Eof::Length => {
                 self.tell_unplaced(cx, here);
@@ -332,13 +332,12 @@ impl Envelope {
         }
     }
 
-    /// Tells of members without a place, if they look as if the function should have had them.
-    fn tell_unplaced(&self, cx: &mut Cx<'_>, here: Here<'_>) {
-        let unplaced = &self.call.unplaced;
-        let missed = unplaced.lost || matches!(self.call.given, Given::Missing | Given::Nothing);
-        if self.call.announced && missed && !unplaced.text.is_empty() {
+    /// Tells of members without a place.
+    pub(super) fn tell_unplaced(&mut self, cx: &mut Cx<'_>, here: Here<'_>) {
+        let text = self.call.unplaced.take();
+        if self.call.announced && !text.is_empty() {
             let message = "the call has members that are neither its name nor its arguments";
-            cx.out.note(DiagnosticKind::UnplacedText, here.at, &unplaced.text, message);
+            cx.out.note(DiagnosticKind::UnplacedText, here.at, &text, message);
         }
     }
 

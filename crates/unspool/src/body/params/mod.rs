@@ -163,7 +163,13 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
             if let Some(key) = head.thread.value(Slot::Key, held) {
                 turn.object.key(turn.cx.out, &turn.spec.key(key));
             }
-            turn.at += head.thread.pos;
+            let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
+            // What its half-read attributes left is still to come.
+            let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
+            if !lost.is_empty() {
+                turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
+            }
+            turn.at += read;
             Next::Over(Status::Broken)
         }
         Tried::No(None) => Next::To(State::Skip(Skip::default())),
@@ -179,17 +185,26 @@ fn at_the_end(turn: &mut Turn<'_, '_, '_>) -> Next {
     })
 }
 
+/// Tells of what the output's end left without a place in an opening.
+fn note_cut_opening(turn: &mut Turn<'_, '_, '_>, lost: &str) {
+    if !lost.is_empty() {
+        turn.note(DiagnosticKind::UnplacedText, lost, "the output ended inside the opening of a parameter");
+    }
+}
+
 /// The output ends in an opening.
 fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     let held = turn.rest();
     let Some(head) = opening.first().filter(|head| head.thread.pos > 0) else {
         return at_the_end(turn);
     };
-    if let Some(key) = head.thread.value(Slot::Key, held) {
+    let lost = if let Some(key) = head.thread.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
+        head.thread.unplaced(&turn.spec.template(head.template).opening, held)
     } else {
-        turn.note(DiagnosticKind::UnplacedText, held, "the output ended inside the opening of a parameter");
-    }
+        held
+    };
+    note_cut_opening(turn, lost);
     turn.at = turn.input.len();
     Next::Over(Status::Done { complete: false })
 }

@@ -46,6 +46,14 @@ impl Opening {
         self.heads.first()
     }
 
+    /// Whether the bytes held for it are more than half a marker.
+    pub(super) fn holds_text(&self, spec: &ParamsSpec, held: &str) -> bool {
+        self.first().is_some_and(|head| {
+            let program = &spec.template(head.template).opening;
+            !head.thread.taken.is_empty() || !head.thread.unplaced(program, held).is_empty()
+        })
+    }
+
     /// Reads on over the bytes held since the opening began.
     pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, limits: &Limits) -> Tried {
         if self.heads.is_empty() {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Next, State, Turn, at_the_end};
 use crate::body::ends::first_match;
-use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic::DiagnosticKind;
 use crate::scan::Match;
 
 /// A run of unplaced text.
@@ -29,7 +29,7 @@ impl Skip {
             }
         };
         let is_over = found == Some(Match::Partial) && turn.is_last() || matches!(found, Some(Match::Full(_)));
-        if !self.noted && (is_over || turn.is_last() || end >= Diagnostic::TEXT_LIMIT + 4) {
+        if !self.noted && (is_over || turn.is_last() || end >= turn.cx.limits.arguments.saturating_add(4)) {
             self.noted = true;
             turn.object.unplaced();
             let text = &turn.rest()[..end];

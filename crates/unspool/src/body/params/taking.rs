@@ -75,9 +75,21 @@ impl Target {
     }
 }
 
+/// Tells of attributes in an opening that mean nothing.
+fn note_strays(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) {
+    let flag = head.thread.value(Slot::String, held).filter(|flag| !matches!(*flag, "true" | "false"));
+    let outer = |kind: &str| Kinds::named(kind.split(['[', '<', '(']).next().unwrap_or_default());
+    let kind = head.thread.value(Slot::Type, held).filter(|kind| *kind != "any" && outer(kind) == Kinds::ANY);
+    let strays = head.thread.strays.iter().map(|(from, to)| &held[*from..*to]);
+    for text in strays.chain(flag).chain(kind).filter(|text| !text.is_empty()) {
+        turn.note(DiagnosticKind::UnplacedText, text, "this attribute of a parameter means nothing");
+    }
+}
+
 impl Taking {
     /// Begins a value whose opening is `head`, in the bytes `held`.
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Self {
+        note_strays(turn, head, held);
         let target = Target::of(turn, head, held);
         let key = turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default());
         let forms = Forms::of(target.want(turn), turn.spec.rules(turn.cx.limits));

@@ -5,6 +5,8 @@ use crate::body::testing::{Feed, Follows, Run, check_cuts};
 use crate::format::file::{Escape, List, ParamsWords, Silent, Tools, Trim, Typed};
 use crate::schema::FunctionSchema;
 
+mod lost;
+
 /// A format of parameters, as its file says it.
 struct Format {
     block: &'static str,

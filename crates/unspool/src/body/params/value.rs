@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::escape::{self, CDATA, CDATA_END, Entity};
 use super::opening::{Head, Opening, Tried};
 use super::taking::Taking;
-use super::{Cx, Eof, Next, ParamsSpec, State, Turn};
+use super::{Cx, Eof, Next, ParamsSpec, State, Turn, note_cut_opening};
 use crate::body::Status;
 use crate::body::ends::LookPast;
 use crate::json::write::string_piece;
@@ -182,10 +182,16 @@ impl Value {
         self.wait(turn)
     }
 
-    /// Waits for more bytes; if none come, the value stays open. What is held then is no text: it may be half a closer.
+    /// Waits for more bytes; if none come, the value stays open. What is held then is no text: it may be half a closer, or
+    /// the opening of a parameter that nobody will know.
     fn wait(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         if !turn.is_last() {
             return Next::Wait;
+        }
+        turn.at += self.scanned.min(turn.rest().len());
+        let held = turn.rest();
+        if self.look.opening.holds_text(turn.spec, held) {
+            note_cut_opening(turn, held);
         }
         turn.at = turn.input.len();
         std::mem::replace(&mut self.taking, Taking::String).cut(turn);

@@ -87,7 +87,8 @@ fn the_end_of_the_output_decides_what_is_open() {
             &[r#"args {"a": 1"#, "done false"],
         ),
         (r#"{"name": "f", "arguments": "#, &["args {}", "done true"], &["done false"]),
-        (r#"{"name": "f", "argu"#, &["args {}", "done true"], &["done false"]),
+        (r#"{"name": "f", "argu"#, &["done false"], &["done false"]),
+        (r#"{"name": "f", "other": [1"#, &["done false"], &["done false"]),
         (r#"{"name": "f""#, &["args {}", "done true"], &["done false"]),
     ] {
         for (eof, rest) in [(Eof::Stop, stop), (Eof::Length, length)] {
@@ -101,6 +102,32 @@ fn the_end_of_the_output_decides_what_is_open() {
     }
     let second = run(&array(), r#"[{"name": "f", "arguments": {}}, {"na"#, Eof::Length);
     assert_eq!(second.said, ["named f", "args {}", "end true", "broken"]);
+}
+
+#[test]
+fn members_without_a_place_are_told_of_whatever_else_there_is() {
+    for (text, told) in [
+        (r#"{"name": "f", "argum</call>\nlater words"#, r#""argum</call>\nlater words"#),
+        (r#"{"name": "f", "lost wo\u00e9"#, r#""lost wo\u00e9"#),
+        (r#"{"name": "f", "bad \q"#, r#""bad \"#),
+        (r#"{"name": "f", "memo": "kept?", "arguments": {}}"#, r#""memo": "kept?""#),
+        (r#"{"memo": [1], "name": "f", "arguments": {}, "b\"": 2}"#, r#""memo": [1], "b\"": 2"#),
+        (r#"{"name": "f", "memo": tru!"#, r#""memo": tru"#),
+        (r#"{"name": "f", "arguments": {}, "memo"#, r#""memo"#),
+        (r#"{"name": "f", "type": "function", "memo": 1, "arguments": {}}"#, r#""memo": 1"#),
+    ] {
+        for eof in [Eof::Stop, Eof::Length] {
+            let notes: Vec<_> = run(&object(), text, eof).notes.into_iter().map(|note| note.2).collect();
+            assert_eq!(notes, [told], "{text:?} {eof:?}");
+        }
+    }
+    for text in [
+        r#"{"type": "function", "name": "f", "arguments": {}}"#,
+        r#"{"name": "f", "arguments": {}, "type":"function"}"#,
+        r#"{"name": "f""#,
+    ] {
+        assert!(run(&object(), text, Eof::Stop).notes.is_empty(), "{text:?}");
+    }
 }
 
 #[test]
