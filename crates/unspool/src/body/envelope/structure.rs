@@ -37,7 +37,9 @@ impl Envelope {
             }
             (At::AfterElement, b',') => self.go(At::Element),
             (At::Key, b'"') => {
-                self.call.unplaced.key_begins();
+                if spec.words.shape == Shape::Keys {
+                    self.call.unplaced.key_begins();
+                }
                 self.go(At::Short(Kept::Key, Short::default()))
             }
             // A comma before the brace is no reason to lose a call.
