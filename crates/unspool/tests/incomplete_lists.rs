@@ -4,13 +4,19 @@ use serde_json::json;
 use unspool::{Delta, DiagnosticKind, FinishReason, IncompleteCalls, Message, Prompt, Registry, Request, Setup};
 
 fn read(mode: IncompleteCalls, text: &str) -> Message {
-    let setup = Setup { tool_parser: Some("jamba".into()), incomplete_calls: mode, ..Setup::default() };
+    read_as("jamba", mode, &[text])
+}
+
+fn read_as(name: &str, mode: IncompleteCalls, pieces: &[&str]) -> Message {
+    let setup = Setup { tool_parser: Some(name.into()), incomplete_calls: mode, ..Setup::default() };
     let pair = Registry::builtin().pair(&setup).expect("a pair");
     let tools = json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]});
     let request = Request::from_openai(&tools).expect("a request");
     let mut parser = pair.parser(&request, Prompt::Unknown).expect("a parser");
     let mut message = Message::default();
-    parser.push(Delta::text(text), &mut message);
+    for piece in pieces {
+        parser.push(Delta::text(piece), &mut message);
+    }
     parser.finish(Some(FinishReason::Length), &mut message);
     message
 }
@@ -48,5 +54,32 @@ fn what_is_cut_before_its_name_is_kept_behind_a_whole_call() {
         let notes: Vec<_> = notes.map(|note| (note.kind, note.offset as usize)).collect();
         let expected: Vec<_> = told.into_iter().map(|kind| (kind, text.len() - behind.len())).collect();
         assert_eq!(notes, expected, "{mode:?}: {message:?}");
+    }
+}
+
+#[test]
+fn what_stands_behind_the_break_of_a_dropped_call_is_dropped_with_it() {
+    let outputs = [
+        ("hermes", "One <tool_call>{\"name\": \"f\", \"arguments\": {\"to\": 5,, \"n\": 1}}</tool_call> two"),
+        (
+            "kimi_k2",
+            "One <|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\" 1}<|tool_call_end|><|tool_calls_section_end|> two",
+        ),
+        (
+            "minimax_m2",
+            "One <minimax:tool_call>\n<invoke name=\"f\">\noops\n<parameter nam=</invoke>\n</minimax:tool_call> two",
+        ),
+    ];
+    for (name, text) in outputs {
+        let whole = read_as(name, IncompleteCalls::Drop, &[text]);
+        let words: Vec<&str> = whole.content.split_whitespace().collect();
+        assert_eq!(words, ["One", "two"], "{name}: {whole:?}");
+        let told: String = whole.diagnostics.iter().map(|note| note.text.as_str()).collect();
+        assert!(whole.tool_calls.iter().all(|call| call.complete), "{name}: {whole:?}");
+        assert!(whole.tool_calls.len() == 1 || told.contains('f'), "{name}: {whole:?}");
+        for at in (1..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let cut = read_as(name, IncompleteCalls::Drop, &[&text[..at], &text[at..]]);
+            assert_eq!(cut.content, whole.content, "{name} cut at {at}");
+        }
     }
 }

@@ -208,7 +208,10 @@ impl Flow<'_> {
                 let given_back = call.raw.is_some() && call.open.is_some();
                 let behind = if call.open.is_some() { String::new() } else { call.machine.unread() };
                 self.close_call(&mut call, false);
-                if given_back {
+                if given_back && self.wishes.incomplete == IncompleteCalls::Drop {
+                    // What follows belongs to the call that is not given either.
+                    self.s.place = Place::Broken;
+                } else if given_back {
                     self.s.place = Place::Raw;
                 } else {
                     self.broken(&behind);
