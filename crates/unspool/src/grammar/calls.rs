@@ -244,9 +244,19 @@ impl<'a> Calls<'a> {
         if function.strict { elements.strict(&schema) } else { elements.free(&schema) }
     }
 
+    /// The markers behind a list's closing bracket: behind a parenthesis they end a string that nothing closed.
+    fn behind_brackets(&self) -> Vec<String> {
+        let blocks = self.file.tools.block.iter();
+        let closers =
+            blocks.filter_map(|block| Some(block.rsplit_once("{calls}")?.1.replace("{?", "").replace('}', "")));
+        let markers = closers.map(|closer| closer.trim().trim_start_matches(']').trim().to_owned());
+        markers.filter(|marker| !marker.is_empty()).collect()
+    }
+
     fn kwargs(&mut self, function: &Function) -> Filled {
         let schema = schema::arguments(&function.parameters);
-        let mut values = Values::new(Python { avoid: self.in_value() }, &schema, &mut self.rules);
+        let avoid = self.in_value().and(self.behind_brackets());
+        let mut values = Values::new(Python { avoid }, &schema, &mut self.rules);
         let any = Value::Bool(true);
         let place = Place::root(&schema);
         let object =
