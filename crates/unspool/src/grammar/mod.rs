@@ -15,7 +15,7 @@
 //!     "tool_choice": "required",
 //! })).unwrap();
 //! let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
-//! assert!(grammar.lark().contains(r#"<tool_call>\n{\"name\": \"tide\", \"arguments\": "#));
+//! assert!(grammar.lark().contains(r#"{\"name\": \"tide\", \"arguments\": "#));
 //! assert_eq!(grammar.structural_tag()["type"], "structural_tag");
 //! ```
 
