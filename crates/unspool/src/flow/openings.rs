@@ -73,6 +73,10 @@ impl Builder<'_> {
 
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {
         let mut all = parts.to_vec();
+        if !parts.is_empty() {
+            // White space between a block's opener and its first call is framing, whether the templates have some or not.
+            all.push(Part::Text("\n".to_owned()));
+        }
         let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
         all.extend_from_slice(&call.parts[..end]);
         let mut program = Program::new(&all, tools.loose);
