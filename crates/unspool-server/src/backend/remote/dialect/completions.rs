@@ -7,6 +7,7 @@ use unspool::PromptToken;
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
 use crate::api::chat::ChatRequest;
 use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+use crate::constraint::{Constraint, strip};
 
 /// A completions server.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl Dialect for Completions {
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut body = sampling.others.clone();
+        constrain(&job.form.constraint, &mut body);
         let mut set = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
@@ -46,6 +48,10 @@ impl Dialect for Completions {
         }
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
+        }
+        if let Some(budget) = sampling.thinking_budget.filter(|_| self.ids) {
+            // Of a backend that does not keep it, the gateway takes it away.
+            set("thinking_token_budget", json!(budget));
         }
         if self.ids {
             set("return_token_ids", json!(true));
@@ -97,6 +103,21 @@ impl Dialect for Completions {
                 Ok(None)
             }
         }
+    }
+}
+
+/// Puts vLLM's words for a constraint in the place of the client's.
+fn constrain(constraint: &Constraint, body: &mut Map<String, Value>) {
+    let outputs = match constraint {
+        Constraint::AsSent => return,
+        Constraint::Free => None,
+        Constraint::Json(schema) => Some(json!({"json": schema})),
+        Constraint::Tag(tag) => Some(json!({"structural_tag": tag.to_string()})),
+        Constraint::Lark(grammar) => Some(json!({"grammar": grammar})),
+    };
+    strip(body);
+    if let Some(outputs) = outputs {
+        body.insert("structured_outputs".to_owned(), outputs);
     }
 }
 
