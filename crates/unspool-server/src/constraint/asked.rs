@@ -1,6 +1,6 @@
 //! The form that a client asks of an answer itself: `response_format` and vLLM's `structured_outputs`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use unspool::grammar::answer_schema;
 
 use crate::api::chat::ChatRequest;
@@ -57,10 +57,4 @@ pub(crate) fn check(request: &ChatRequest) -> Result<(), ApiError> {
         return fault("`structured_outputs` cannot go with a function that must be called".to_owned());
     }
     Ok(())
-}
-
-/// Takes out of a backend's fields what the client asked for, where something else holds the answer.
-pub(crate) fn strip(fields: &mut Map<String, Value>) {
-    fields.remove("response_format");
-    fields.remove("structured_outputs");
 }

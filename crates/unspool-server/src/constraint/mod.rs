@@ -13,14 +13,14 @@ mod guided;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use unspool::format::file::Required;
 use unspool::grammar::{Grammar, Options, StrictLevel};
 use unspool::setup::Pair;
 use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
 
 use self::asked::Asked;
-pub(crate) use self::asked::{check, strip};
+pub(crate) use self::asked::check;
 use crate::api::chat::ChatRequest;
 use crate::config::{BackendSpec, GrammarBackend, RemoteKind, ServeConfig};
 use crate::error::ApiError;
@@ -39,6 +39,24 @@ pub enum Constraint {
     Tag(Value),
     /// A grammar, as llguidance compiles it.
     Lark(String),
+}
+
+impl Constraint {
+    /// Puts it into a request in vLLM's words, in the place of what the client asked for.
+    pub(crate) fn put(&self, body: &mut Map<String, Value>) {
+        let outputs = match self {
+            Self::AsSent => return,
+            Self::Free => None,
+            Self::Json(schema) => Some(json!({"json": schema})),
+            Self::Tag(tag) => Some(json!({"structural_tag": tag.to_string()})),
+            Self::Lark(grammar) => Some(json!({"grammar": grammar})),
+        };
+        body.remove("response_format");
+        body.remove("structured_outputs");
+        if let Some(outputs) = outputs {
+            body.insert("structured_outputs".to_owned(), outputs);
+        }
+    }
 }
 
 /// A constraint, and when it applies.
@@ -199,7 +217,10 @@ impl Constrainer {
             };
         }
         let grammar = match self.grammar(&request.parse, answer, thought) {
-            Err(_) if !demands && request.tools.is_empty() => return direct(Constraint::AsSent),
+            // A format without grammars leaves the answer to the backend, if nothing is asked of its calls.
+            Err(_) if self.grammar(&request.parse, None, thought).is_ok_and(|calls| calls.is_none()) => {
+                return direct(Constraint::AsSent);
+            }
             grammar => grammar?,
         };
         match grammar {

@@ -8,7 +8,7 @@ use unspool_server::{
     App, BackendSpec, ConstraintConfig, GrammarBackend, LevelOption, RemoteKind, ServeConfig, Switch,
 };
 
-use crate::common::{Choice, Gateway, chat, pair, plain_chat, tools, with};
+use crate::common::{Choice, Gateway, chat, json_of, pair, plain_chat, tools, with};
 use crate::fake::{Fake, in_front, singly};
 
 /// Where a body of each kind has a structural tag, a grammar of llguidance, a schema.
@@ -291,6 +291,20 @@ async fn a_raw_server_is_sent_what_the_client_sent() {
 }
 
 #[tokio::test]
+async fn rendering_shows_what_the_backend_would_be_told() {
+    let (_, url) = Fake::start(RemoteKind::Vllm, Vec::new()).await;
+    let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+    let body = chat(json!({"tool_choice": "required", "thinking_token_budget": 8}));
+    let told = json_of(gateway.post("/v1/chat/completions/render", &body).await).await;
+    let params = &told["sampling_params"];
+    assert!(
+        params["structured_outputs"]["structural_tag"].as_str().is_some_and(|tag| tag.contains("</think")),
+        "{told}"
+    );
+    assert_eq!(params["thinking_token_budget"], 8);
+}
+
+#[tokio::test]
 async fn what_a_grammar_admits_comes_back_as_calls() {
     let tool = json!([{"type": "function", "function": {"name": "moor", "strict": true, "parameters": {
         "type": "object", "properties": {"berth": {"type": "string"}, "metres": {"type": "integer"}},
@@ -335,6 +349,54 @@ async fn a_schema_that_cannot_stand_behind_a_thought_is_told_when_it_is_over() {
         assert_eq!(answer["usage"]["completion_tokens"], 11 + 12, "{kind}: {}", answer["usage"]);
         let streamed = gateway.streamed(&form).await;
         assert_eq!(streamed.one().comparable(), whole.comparable(), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_begins_without_a_thought_is_begun_anew() {
+    let form =
+        plain_chat(json!({"response_format": response_format(), "chat_template_kwargs": {"enable_thinking": true}}));
+    for (written, thought) in [("It is 4.", ""), ("<|channel>thought\nHm.\n<channel|>It is 4.", "Hm.")] {
+        let (fake, url) = Fake::start(RemoteKind::LlamaCpp, vec![singly(written), singly("{\"depth\": 4}")]).await;
+        // A thought may come, and it may not.
+        let template = Some("{{ messages[0].content }}".to_owned());
+        let base = ServeConfig { backend: in_front(RemoteKind::LlamaCpp, url).backend, ..pair("gemma4", "gemma4") };
+        let gateway = Gateway::start(ServeConfig { chat_template: template, ..base }).await;
+        let whole = Choice::of_whole(&gateway.whole(&form).await["choices"][0]);
+        assert_eq!((whole.reasoning.trim(), whole.content.as_str()), (thought, "{\"depth\": 4}"), "{written}");
+        let [first, second] = &fake.seen()[..] else { panic!("{written}: it is asked twice") };
+        assert_eq!((first.get("json_schema"), second.get("json_schema")), (None, Some(&schema())), "{written}");
+        let prompts = [first, second].map(|body| body["prompt"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(prompts[0] == prompts[1], thought.is_empty(), "{prompts:?}");
+        assert!(!prompts[1].contains("It is"), "{prompts:?}");
+    }
+}
+
+#[tokio::test]
+async fn formats_that_the_checkpoint_brings_guarantee_nothing() {
+    let calls = json!({"open": "<act>", "close": "</act>", "content": "json", "repeats": true,
+        "transform": {"type": "function", "function": {"name": "{content.name}", "arguments": "{content.arguments}"}}});
+    let thinking = json!({"open": "<muse>", "close": "</muse>"});
+    let template = json!({"version": 1, "start_anchor": "<|bot|>",
+        "fields": {"thinking": thinking, "content": {}, "tool_calls": calls}});
+    let folder = crate::model::model_folder();
+    let config =
+        json!({"bos_token": "<s>", "chat_template": "{{ messages[0].content }}", "response_template": template});
+    std::fs::write(folder.join("tokenizer_config.json"), config.to_string()).expect("the folder takes files");
+    let (fake, url) = Fake::start(RemoteKind::Vllm, vec![singly("Aye."); 2]).await;
+    let backend = in_front(RemoteKind::Vllm, url).backend;
+    let gateway = Gateway::start(ServeConfig { backend, model_dir: Some(folder), ..pair("hf", "hf") }).await;
+    gateway.whole(&chat(json!({"response_format": response_format()}))).await;
+    gateway.whole(&chat(json!({}))).await;
+    let seen = fake.seen();
+    let [formed, free] = &seen[..] else { panic!("each is asked once: {seen:?}") };
+    assert_eq!((&formed["response_format"], free.get("structured_outputs")), (&response_format(), None));
+    for more in
+        [json!({"tool_choice": "required"}), json!({"tools": strict(tools())}), json!({"parallel_tool_calls": false})]
+    {
+        let told = gateway.post("/v1/chat/completions", &chat(more.clone())).await;
+        assert_eq!(told.status(), 400, "{more}");
+        assert!(told.text().await.expect("there is a body").contains("hint: "), "{more}");
     }
 }
 

@@ -7,7 +7,6 @@ use unspool::PromptToken;
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
 use crate::api::chat::ChatRequest;
 use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
-use crate::constraint::{Constraint, strip};
 
 /// A completions server.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ impl Dialect for Completions {
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut body = sampling.others.clone();
-        constrain(&job.form.constraint, &mut body);
+        job.form.constraint.put(&mut body);
         let mut set = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
@@ -103,21 +102,6 @@ impl Dialect for Completions {
                 Ok(None)
             }
         }
-    }
-}
-
-/// Puts vLLM's words for a constraint in the place of the client's.
-fn constrain(constraint: &Constraint, body: &mut Map<String, Value>) {
-    let outputs = match constraint {
-        Constraint::AsSent => return,
-        Constraint::Free => None,
-        Constraint::Json(schema) => Some(json!({"json": schema})),
-        Constraint::Tag(tag) => Some(json!({"structural_tag": tag.to_string()})),
-        Constraint::Lark(grammar) => Some(json!({"grammar": grammar})),
-    };
-    strip(body);
-    if let Some(outputs) = outputs {
-        body.insert("structured_outputs".to_owned(), outputs);
     }
 }
 
