@@ -63,6 +63,10 @@ impl ConstraintConfig {
     pub fn check(&self, backend: &BackendSpec) -> Result<(), StartupError> {
         self.reasoning()?;
         let BackendSpec::Remote { kind, .. } = backend else { return Ok(()) };
+        if self.backend_reasoning_parser && !matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang) {
+            return Err(StartupError::new(format!("--backend-reasoning-parser does not go with a {kind} backend"))
+                .hint("only a vLLM and an SGLang wait for the end of a thought by themselves; leave the flag out"));
+        }
         let named = self.structured_outputs_backend;
         let reads = match named {
             GrammarBackend::Auto | GrammarBackend::None => true,
@@ -245,6 +249,9 @@ mod tests {
         ] {
             assert!(check(named, kind).is_err_and(|error| error.hint.is_some()), "{named} {kind}");
         }
+        let waits = ConstraintConfig { backend_reasoning_parser: true, ..ConstraintConfig::default() };
+        assert_eq!(waits.check(&remote(RemoteKind::Sglang)), Ok(()));
+        assert!(waits.check(&remote(RemoteKind::Tgi)).is_err_and(|error| error.hint.is_some()));
     }
 
     #[test]

@@ -164,6 +164,11 @@ impl Watch {
         self.counter.as_ref().is_some_and(|counter| counter.is_used_up(&self.parser))
     }
 
+    /// Whether nothing can turn any more. A new thought has a budget of its own, so that one who counts is never done.
+    fn is_done(&self) -> bool {
+        !self.later && self.counter.is_none()
+    }
+
     /// Whether it is clear what all text so far is.
     fn is_decided(&self) -> bool {
         self.parser.held_bytes() == 0
@@ -234,6 +239,10 @@ impl Course {
     }
 
     async fn take(&mut self, text: String, ids: Vec<u32>) -> Result<(), BackendError> {
+        if self.watch.is_done() {
+            self.ready.push_back(Piece::Tokens { text, ids });
+            return Ok(());
+        }
         for (text, ids) in self.steerer.apart(text, ids) {
             let turn = self.watch.take(&text, &ids);
             self.waiting.push((text, ids));

@@ -147,6 +147,32 @@ async fn calls_are_held_behind_a_thought_that_was_ended() {
 }
 
 #[tokio::test]
+async fn a_thought_that_is_a_message_ends_with_the_next_ones_beginning() {
+    let config = json!({"reasoning_start_str": "<|channel|>analysis<|message|>",
+        "reasoning_end_str": "<|end|><|start|>assistant"});
+    let call = "<|channel|>commentary to=functions.tide <|constrain|>json<|message|>{\"port\": \"Looe\"}<|call|>";
+    let thought = "<|channel|>analysis<|message|>One keel. Two keels.";
+    for kind in [RemoteKind::Vllm, RemoteKind::OpenAi] {
+        let (fake, url) = Fake::start(kind, vec![singly(thought), singly(call)]).await;
+        let template = Some("<|user|>{{ messages[0].content }}<|start|>assistant".to_owned());
+        let constraint = ConstraintConfig { reasoning_config: Some(config.to_string()), ..ConstraintConfig::default() };
+        let base = ServeConfig { backend: in_front(kind, url).backend, ..pair("openai_gptoss", "openai") };
+        let gateway = Gateway::start(ServeConfig { constraint, chat_template: template, ..base }).await;
+        let body = chat(json!({"thinking_token_budget": 9, "tool_choice": "required"}));
+        let whole = Choice::of_whole(&gateway.whole(&body).await["choices"][0]);
+        let called = vec![("tide".to_owned(), json!({"port": "Looe"}))];
+        assert_eq!(
+            (whole.reasoning.as_str(), whole.content.as_str(), whole.called()),
+            ("One keel.", "", called),
+            "{kind}"
+        );
+        let seen = fake.seen();
+        let prompt = seen.last().and_then(|body| body["prompt"].as_str()).unwrap_or_default();
+        assert!(prompt.ends_with("One keel.<|end|><|start|>assistant"), "{kind}: {prompt}");
+    }
+}
+
+#[tokio::test]
 async fn a_vllm_that_has_a_reasoning_parser_keeps_budgets_itself() {
     let constraint = ConstraintConfig { backend_reasoning_parser: true, ..ConstraintConfig::default() };
     let (fake, url) = Fake::start(RemoteKind::Vllm, vec![singly(LONG), singly(LONG)]).await;
