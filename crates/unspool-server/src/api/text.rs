@@ -126,7 +126,8 @@ pub(super) async fn render(
     if let Some(budget) = sampling.thinking_budget {
         params.insert("thinking_token_budget".to_owned(), json!(budget));
     }
-    app.constrainer().form(&request, Start::of(&parser))?.constraint.put(&mut params);
+    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
+    apart(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
         "request_id": answer_id("chatcmpl", &headers),

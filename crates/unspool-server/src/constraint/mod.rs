@@ -10,7 +10,9 @@
 
 mod asked;
 mod guided;
+mod memory;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
@@ -21,6 +23,7 @@ use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
 
 use self::asked::Asked;
 pub(crate) use self::asked::check;
+use self::memory::Memory;
 use crate::api::chat::ChatRequest;
 use crate::config::{BackendSpec, GrammarBackend, RemoteKind, ServeConfig};
 use crate::error::ApiError;
@@ -35,10 +38,10 @@ pub enum Constraint {
     Free,
     /// The answer is JSON that fits a schema.
     Json(Value),
-    /// A structural tag, as xgrammar compiles it.
-    Tag(Value),
-    /// A grammar, as llguidance compiles it.
-    Lark(String),
+    /// A structural tag, the JSON text that xgrammar compiles.
+    Tag(Arc<str>),
+    /// A grammar, the text that llguidance compiles.
+    Lark(Arc<str>),
 }
 
 impl Constraint {
@@ -48,8 +51,8 @@ impl Constraint {
             Self::AsSent => return,
             Self::Free => None,
             Self::Json(schema) => Some(json!({"json": schema})),
-            Self::Tag(tag) => Some(json!({"structural_tag": tag.to_string()})),
-            Self::Lark(grammar) => Some(json!({"grammar": grammar})),
+            Self::Tag(tag) => Some(json!({"structural_tag": &**tag})),
+            Self::Lark(grammar) => Some(json!({"grammar": &**grammar})),
         };
         body.remove("response_format");
         body.remove("structured_outputs");
@@ -119,6 +122,9 @@ pub struct Constrainer {
     in_reasoning: bool,
     /// The parser takes guided JSON for calls.
     reads_guided: bool,
+    /// Calls are numbered, from those before in the conversation on.
+    counts: bool,
+    memory: Memory,
     warned: AtomicBool,
 }
 
@@ -148,12 +154,14 @@ impl Constrainer {
             gates: constraint.backend_reasoning_parser,
             in_reasoning: constraint.enable_in_reasoning.0,
             reads_guided: reads_guided(pair),
+            counts: counts(pair),
+            memory: Memory::default(),
             warned: AtomicBool::new(false),
             pair: pair.clone(),
         }
     }
 
-    /// What holds the answer to a request that begins so.
+    /// What holds the answer to a request that begins so. With many tools it takes its time, the first time.
     ///
     /// # Errors
     /// The form cannot be: a schema is missing, the format cannot write a name, or cannot guarantee anything.
@@ -165,7 +173,8 @@ impl Constrainer {
         }
         let (gates, thought) = self.thought(request, start);
         let waits = gates && start != Start::Answering;
-        let (constraint, later) = match self.constraint(request, &asked, thought)? {
+        let key = memory::key(request, &format!("{thought:?}"), self.counts);
+        let (constraint, later) = match self.memory.find(key, || self.constraint(request, &asked, thought))? {
             Some(constraint) => (constraint, false),
             None => (Constraint::Free, true),
         };
@@ -284,8 +293,8 @@ impl Constrainer {
 
     fn written(&self, grammar: &Grammar) -> Constraint {
         match self.notation {
-            Notation::Lark => Constraint::Lark(grammar.lark()),
-            _ => Constraint::Tag(grammar.structural_tag()),
+            Notation::Lark => Constraint::Lark(grammar.lark().into()),
+            _ => Constraint::Tag(grammar.structural_tag().to_string().into()),
         }
     }
 
@@ -320,10 +329,24 @@ fn notation(named: GrammarBackend, kind: Option<RemoteKind>) -> Notation {
     }
 }
 
+/// A request that demands a call.
+fn demand() -> Option<Request> {
+    let body = json!({"tools": [{"type": "function", "function": {"name": "tide"}}], "tool_choice": "required"});
+    Request::from_openai(&body).ok()
+}
+
+/// Whether a pair's grammar depends on the calls that the conversation has already.
+fn counts(pair: &Pair) -> bool {
+    let grammar = |calls_before| {
+        let request = Request { calls_before, ..demand()? };
+        pair.grammar(&request, &Options::default()).ok()?
+    };
+    grammar(0) != grammar(3)
+}
+
 /// Whether a pair's parser takes guided JSON for a call.
 fn reads_guided(pair: &Pair) -> bool {
-    let body = json!({"tools": [{"type": "function", "function": {"name": "tide"}}], "tool_choice": "required"});
-    let Ok(request) = Request::from_openai(&body) else { return false };
+    let Some(request) = demand() else { return false };
     let Ok(mut parser) = pair.parser(&request, Prompt::Unknown) else { return false };
     // A thought that is open from the start is over before.
     if parser.is_thinking() {

@@ -24,6 +24,7 @@ use crate::backend::{Backend, BackendError, BackendFault, Job, Piece, Pieces, Re
 use crate::config::{BackendSpec, RemoteKind, ServeConfig};
 use crate::constraint::{Constrainer, Start};
 use crate::model::Model;
+use crate::prompt::apart;
 
 /// Begins answers, and leads those that need it.
 pub struct Steerer {
@@ -302,14 +303,11 @@ impl Course {
         let mut request = ChatRequest::clone(&self.job.request);
         request.sampling.max_tokens = Some(most - used);
         request.sampling.min_tokens = request.sampling.min_tokens.saturating_sub(used);
-        let form = self.steerer.constrainer.form(&request, Start::Answering);
+        let request = Arc::new(request);
+        let (constrainer, asked) = (Arc::clone(&self.steerer.constrainer), Arc::clone(&request));
+        let form = apart(move || constrainer.form(&asked, Start::Answering)).await;
         let form = form.map_err(|error| BackendError::new(BackendFault::CannotWrite, error.message))?;
-        let job = Job {
-            request: Arc::new(request),
-            prompt: Arc::new(self.prompt()),
-            choice: self.job.choice,
-            form: Arc::new(form),
-        };
+        let job = Job { request, prompt: Arc::new(self.prompt()), choice: self.job.choice, form: Arc::new(form) };
         self.pieces = self.steerer.backend.start(job).await?;
         Ok(())
     }

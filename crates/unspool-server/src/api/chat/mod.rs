@@ -32,6 +32,7 @@ use crate::constraint::Start;
 use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
+use crate::prompt::apart;
 use crate::unique;
 
 /// What all chunks and the whole answer have in common.
@@ -114,7 +115,9 @@ async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -
     app.fit(&mut request, &prompt)?;
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
-    let form = Arc::new(app.constrainer().form(&request, parsers.first().map_or(Start::Answering, Start::of))?);
+    let start = parsers.first().map_or(Start::Answering, Start::of);
+    let (own, asked) = (Arc::clone(app), Arc::clone(&request));
+    let form = Arc::new(apart(move || own.constrainer().form(&asked, start)).await?);
     let job =
         |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice, form: Arc::clone(&form) };
     let start = |(choice, parser)| app.steerer().start(job(choice), parser);

@@ -91,7 +91,7 @@ fn constrain(job: &Job, body: &mut Map<String, Value>) {
         }
         // The server knows it by its first line.
         Constraint::Lark(grammar) => {
-            body.insert("grammar".to_owned(), json!(grammar));
+            body.insert("grammar".to_owned(), json!(&**grammar));
         }
         Constraint::Free | Constraint::Tag(_) => {}
     }
