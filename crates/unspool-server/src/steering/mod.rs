@@ -255,7 +255,7 @@ impl Course {
                     return self.go_on(Some(self.steerer.thoughts.forced().to_owned())).await;
                 }
                 Turn::Over { thought } => {
-                    let closed = self.ends_with_marker();
+                    let closed = self.ends_with_marker() || thought && self.cut_behind_marker();
                     if closed {
                         self.let_go();
                     }
@@ -276,6 +276,16 @@ impl Course {
         let tail: String = self.waiting.iter().map(|(text, _)| text.as_str()).collect();
         let by_id = self.steerer.thoughts.ids_of(end).is_some_and(|end| ids.ends_with(end));
         by_id || !end.is_empty() && tail.trim_end().ends_with(end)
+    }
+
+    /// Cuts the last piece behind the end of the thought, if it has that. Its tokens are then not known.
+    fn cut_behind_marker(&mut self) -> bool {
+        let end = self.steerer.thoughts.end();
+        let Some((text, ids)) = self.waiting.last_mut() else { return false };
+        let Some(at) = text.find(end).filter(|_| !end.is_empty()) else { return false };
+        text.truncate(at + end.len());
+        ids.clear();
+        true
     }
 
     /// Gives what waits.

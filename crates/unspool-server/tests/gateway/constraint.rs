@@ -373,6 +373,21 @@ async fn an_answer_that_begins_without_a_thought_is_begun_anew() {
 }
 
 #[tokio::test]
+async fn a_piece_that_ends_the_thought_and_goes_on_is_cut_in_between() {
+    let pieces = ["Two ke", "els.</think>\n\nAye"].map(str::to_owned).to_vec();
+    let (fake, url) = Fake::start(RemoteKind::LlamaCpp, vec![pieces, singly("{\"depth\": 4}")]).await;
+    // Nothing is known here of the tokens.
+    let template = Some("{{ messages[0].content }}<think>".to_owned());
+    let base = ServeConfig { backend: in_front(RemoteKind::LlamaCpp, url).backend, ..pair("qwen3", "hermes") };
+    let gateway = Gateway::start(ServeConfig { chat_template: template, ..base }).await;
+    let form = plain_chat(json!({"response_format": response_format()}));
+    let whole = Choice::of_whole(&gateway.whole(&form).await["choices"][0]);
+    assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("Two keels.", "{\"depth\": 4}"));
+    let prompt = fake.seen()[1]["prompt"].clone();
+    assert!(prompt.as_str().is_some_and(|prompt| prompt.ends_with("<think>Two keels.</think>")), "{prompt}");
+}
+
+#[tokio::test]
 async fn formats_that_the_checkpoint_brings_guarantee_nothing() {
     let calls = json!({"open": "<act>", "close": "</act>", "content": "json", "repeats": true,
         "transform": {"type": "function", "function": {"name": "{content.name}", "arguments": "{content.arguments}"}}});
