@@ -14,11 +14,13 @@ use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
 use crate::backend::{Backend, RenderedPrompt};
 use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
+use crate::constraint::Constrainer;
 use crate::error::{ApiError, StartupError};
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
 use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::raw_log::RawLog;
+use crate::steering::{Steerer, Thoughts};
 use crate::unique;
 
 /// A gateway that is ready to serve.
@@ -36,6 +38,8 @@ pub struct App {
     answers: AnswerConfig,
     http: HttpConfig,
     raw_log: Option<Arc<RawLog>>,
+    constrainer: Arc<Constrainer>,
+    steerer: Arc<Steerer>,
 }
 
 impl App {
@@ -77,12 +81,18 @@ impl App {
         };
         let name = config.served_model_name.first().map_or(default_name, String::as_str);
         let metrics = Metrics::new(name, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
+        let constrainer = Arc::new(Constrainer::new(config, &pair));
+        let thoughts = Thoughts::new(&config.constraint.reasoning()?, &pair, &model);
+        let held = (Arc::clone(&constrainer), thoughts);
+        let steerer = Steerer::new(config, Arc::clone(&backend), held, (pair.clone(), Arc::clone(&model)));
         let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
         Ok(Self {
             metrics: Arc::new(metrics),
             answers: config.answers.clone(),
             http: config.http.clone(),
             raw_log: raw_log.transpose()?.map(Arc::new),
+            constrainer,
+            steerer: Arc::new(steerer),
             pair,
             backend,
             model,
@@ -105,6 +115,18 @@ impl App {
     #[must_use]
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
+    }
+
+    /// Decides what holds answers to a form.
+    #[must_use]
+    pub fn constrainer(&self) -> &Constrainer {
+        &self.constrainer
+    }
+
+    /// Begins answers, and leads them where the backend cannot be told all at once.
+    #[must_use]
+    pub fn steerer(&self) -> &Arc<Steerer> {
+        &self.steerer
     }
 
     /// Whether `--reasoning-parser` is set.
@@ -209,6 +231,7 @@ impl App {
     /// As [`App::chat_request`], with other rules for tools.
     pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
+        self.steerer.thoughts().check(&request)?;
         self.model.prepare(&mut request)?;
         if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
             request.delivery = Delivery::Stream { usage: true, continuous: true };
@@ -278,7 +301,8 @@ fn open(
     match &config.backend {
         BackendSpec::Mock => {
             let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
-            Ok((pair, Arc::new(mock)))
+            let thoughts = Thoughts::new(&config.constraint.reasoning()?, &pair, model);
+            Ok((pair, Arc::new(mock.with_thoughts(thoughts))))
         }
         BackendSpec::Replay(path) => {
             let replay = Replay::open(path)?;

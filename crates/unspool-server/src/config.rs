@@ -1,6 +1,7 @@
 //! What `unspool serve` is told: one struct, with vLLM's names where vLLM has the same thing.
 
 mod answers;
+mod constraint;
 mod http;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::str::FromStr;
 use unspool::Limit;
 
 pub use self::answers::{AnswerConfig, Incomplete, ReasoningField};
+pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
 use crate::error::StartupError;
 
@@ -118,6 +120,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub answers: AnswerConfig,
 
+    /// What holds answers to a form
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub constraint: ConstraintConfig,
+
     /// How the gateway listens
     #[cfg_attr(feature = "clap", command(flatten))]
     pub http: HttpConfig,
@@ -150,6 +156,7 @@ impl Default for ServeConfig {
             backend_health_interval: 10,
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
+            constraint: ConstraintConfig::default(),
             http: HttpConfig::default(),
         }
     }
@@ -187,6 +194,7 @@ impl ServeConfig {
             }
         }
         self.answers.check()?;
+        self.constraint.check(&self.backend)?;
         self.http.check()
     }
 }

@@ -13,6 +13,8 @@
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`engine`] | one answer while it is written |
+//! | [`constraint`] | what holds an answer to a form, in the backend's words |
+//! | [`steering`] | thoughts that must end, constraints that wait for the end of a thought |
 //! | [`blocks`] | its events as blocks that follow each other |
 //! | [`metrics`] | what is counted of it |
 //! | [`raw_log`] | its raw output, written down |
@@ -29,6 +31,7 @@ mod auth;
 pub mod backend;
 pub mod blocks;
 pub mod config;
+pub mod constraint;
 pub mod engine;
 pub mod error;
 pub mod hash;
@@ -37,9 +40,13 @@ pub mod model;
 pub mod prompt;
 pub mod raw_log;
 mod serve;
+pub mod steering;
 mod unique;
 
 pub use app::App;
-pub use config::{AnswerConfig, BackendSpec, ContentFormatOption, HttpConfig, RemoteKind, Secret, ServeConfig};
+pub use config::{
+    AnswerConfig, BackendSpec, ConstraintConfig, ContentFormatOption, GrammarBackend, HttpConfig, LevelOption,
+    RemoteKind, Secret, ServeConfig, Switch,
+};
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

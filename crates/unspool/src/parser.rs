@@ -16,7 +16,7 @@ use crate::flow::{Flow, Wishes};
 use crate::gate::ReasoningEnd;
 use crate::plan::Plan;
 use crate::request::ToolChoice;
-use crate::response_template::{Machine, MachineState};
+use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
@@ -201,6 +201,15 @@ impl Parser {
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
         self.memory.tokens.gate != Gate::Closed
+    }
+
+    /// Whether a thought is open: what comes next belongs to it, or ends it.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        match &self.machine {
+            Some(machine) => machine.phase() == Phase::Thinking,
+            None => self.memory.state.place.thinks(),
+        }
     }
 
     /// The text of a special token.

@@ -134,3 +134,18 @@ fn the_markers_of_a_thought_are_told() {
     assert_eq!(markers("seed_oss"), Some(("<seed:think>".into(), "</seed:think>".into())));
     assert_eq!(markers("openai_gptoss"), None);
 }
+
+#[test]
+fn a_parser_says_whether_a_thought_is_open() {
+    let start = |name: &str, prompt: &str| {
+        let parser =
+            pair((Some(name), None), false).parser(&Request::default(), Prompt::Text(prompt)).expect("a parser");
+        (parser.is_thinking(), parser.reasoning_ended())
+    };
+    assert_eq!(start("qwen3", "<|im_start|>assistant\n<think>\n"), (true, false));
+    assert_eq!(start("qwen3", "<|im_start|>assistant\n<think>\n\n</think>\n\n"), (false, true));
+    assert_eq!(start("gemma4", "<|turn>model\n"), (false, true), "its thought is off unless it is asked for");
+    let asked = Request::from_openai(&json!({"chat_template_kwargs": {"enable_thinking": true}})).expect("a request");
+    let parser = pair((Some("gemma4"), None), false).parser(&asked, Prompt::Text("<|turn>model\n")).expect("a parser");
+    assert_eq!((parser.is_thinking(), parser.reasoning_ended()), (false, false), "one may come");
+}

@@ -75,7 +75,7 @@ pub(super) async fn serve(
     let hash = body.as_object().map(request_hash).unwrap_or_default();
     let request = Arc::new(ChatRequest::of_prompt(prompt, sampling, hash));
     let prompt = Arc::new(app.prompt(&request).await?);
-    let pieces = app.backend().start(Job { request, prompt, choice: 0 }).await?;
+    let pieces = app.backend().start(Job { request, prompt, choice: 0, form: Arc::default() }).await?;
     let frame = RawFrame { id: answer_id("cmpl", &headers), created: unique::now(), model };
     if parsed.stream == Some(true) {
         let usage = parsed.stream_options.is_some_and(|options| options.include_usage == Some(true));

@@ -17,6 +17,7 @@ use super::service::json_response;
 use super::{answer_id, json_body, read_body};
 use crate::app::App;
 use crate::backend::RenderedPrompt;
+use crate::constraint::Start;
 use crate::error::ApiError;
 use crate::prompt::apart;
 
@@ -122,6 +123,11 @@ pub(super) async fn render(
         params.insert("skip_special_tokens".to_owned(), json!(false));
         params.insert("spaces_between_special_tokens".to_owned(), json!(false));
     }
+    if let Some(budget) = sampling.thinking_budget {
+        params.insert("thinking_token_budget".to_owned(), json!(budget));
+    }
+    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
+    apart(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
         "request_id": answer_id("chatcmpl", &headers),

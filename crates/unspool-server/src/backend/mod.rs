@@ -18,6 +18,7 @@ use serde_json::Value;
 use unspool::PromptToken;
 
 use crate::api::chat::{ChatRequest, Sampling};
+use crate::constraint::Form;
 use crate::error::ApiError;
 
 /// A source of raw output.
@@ -52,6 +53,8 @@ pub struct Job {
     pub prompt: Arc<RenderedPrompt>,
     /// Which of its answers, from 0.
     pub choice: usize,
+    /// What holds the answer to a form.
+    pub form: Arc<Form>,
 }
 
 impl Job {

@@ -2,10 +2,13 @@
 #![allow(clippy::expect_used)]
 
 mod backend;
+mod budget;
 mod chat;
 mod clients;
 mod common;
+mod constraint;
 mod errors;
+mod fake;
 mod messages;
 mod mock;
 mod model;

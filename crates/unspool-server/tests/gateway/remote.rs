@@ -179,6 +179,7 @@ async fn each_kind_is_asked_in_its_own_words_and_understood() {
 #[tokio::test]
 async fn settings_go_under_the_servers_names() {
     let body = plain_chat(json!({"max_tokens": 50, "temperature": 0.5, "top_k": 4, "stop": ["END"], "seed": 7,
+        "chat_template_kwargs": {"enable_thinking": false},
         "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}}));
     let cases = [
         (

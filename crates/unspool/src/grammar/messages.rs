@@ -41,8 +41,14 @@ pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish
         }
         Node::choice(ways)
     };
-    let thoughts = Node::sequence([first_thought.closed(), later_thought.closed().many()]);
+    let more = later_thought.closed().many();
     let behind = if wish.must_call || wish.answer.is_some() { tail(true) } else { tail(true).optional() };
+    if let (Some(Some(true)), Some(template)) = (wish.thought, words.thoughts.first()) {
+        // The prompt has the header of the thought, and more of it perhaps.
+        let (text, closer) = thought_text(words, template);
+        return Ok(Node::sequence(std::iter::once(text).chain(closer).chain([more, behind])));
+    }
+    let thoughts = Node::sequence([first_thought.closed(), more]);
     Ok(Node::choice([tail(false), Node::sequence([thoughts, behind])]))
 }
 

@@ -72,6 +72,9 @@ pub struct Options {
     /// True: the grammar begins with the thought, for a backend that applies it from the first token. False: it begins
     /// where the gate opens.
     pub with_thought: bool,
+    /// Whether the reply begins inside a thought, where that is known: [`Parser::is_thinking`](crate::Parser::is_thinking)
+    /// behind the prompt. `None`: as format and request have it.
+    pub thought_open: Option<bool>,
     /// The JSON schema of the answer (`response_format`); an answer is then JSON, or calls where the request lets the
     /// model choose. It counts for nothing where calls are demanded.
     pub answer: Option<Value>,
@@ -79,7 +82,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: StrictLevel::Auto, enforce: true, with_thought: false, answer: None }
+        Self { level: StrictLevel::Auto, enforce: true, with_thought: false, thought_open: None, answer: None }
     }
 }
 
@@ -106,6 +109,15 @@ impl Grammar {
     #[must_use]
     pub fn lark(&self) -> String {
         lark::write(self)
+    }
+
+    /// The schema, if the grammar is JSON that fits it and nothing else. Many backends take a schema as such.
+    #[must_use]
+    pub fn json_schema(&self) -> Option<&Value> {
+        match &self.root {
+            Node::Json { schema, without } if without.is_nothing() => Some(schema),
+            _ => None,
+        }
     }
 
     /// A text that the grammar admits, made of plausible words and values; for a backend that stands in for a model.
@@ -171,7 +183,7 @@ impl Pair {
         let wish = Wish {
             must_call,
             once: scope.once,
-            thought: options.with_thought,
+            thought: options.with_thought.then_some(options.thought_open),
             answer: options.answer.as_ref().filter(|_| !must_call),
         };
         let mut calls = calling.map(|file| Calls {
@@ -183,7 +195,8 @@ impl Pair {
             rules: Rules::default(),
         });
         let root = reply::reply(&words, calls.as_mut(), wish)?;
-        let thinks = options.with_thought && words.thinking == Thinking::Open && !words.thinks_in_content();
+        let begins = options.thought_open.unwrap_or(words.thinking == Thinking::Open);
+        let thinks = options.with_thought && begins && !words.thinks_in_content();
         Ok(Some(Grammar { root, thinks, rules: calls.map(|c| c.rules.into_nodes()).unwrap_or_default() }))
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Wish<'a> {
     pub(super) must_call: bool,
     /// One call only.
     pub(super) once: bool,
-    /// The thought is part of the grammar.
-    pub(super) thought: bool,
+    /// The thought is part of the grammar; and whether it is open already, where that is known.
+    pub(super) thought: Option<Option<bool>>,
     /// The answer, if there is one, is JSON of this schema.
     pub(super) answer: Option<&'a Value>,
 }
@@ -43,7 +43,10 @@ pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish
             }
         }
     };
-    Ok(if wish.thought { Node::sequence([thought(words)?, rest]) } else { rest })
+    Ok(match wish.thought {
+        Some(open) => Node::sequence([thought(words, open.unwrap_or(words.thinking == Thinking::Open))?, rest]),
+        None => rest,
+    })
 }
 
 /// Calls and nothing else.
@@ -118,8 +121,8 @@ pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
         .and(plain)
 }
 
-/// A thought before everything else.
-fn thought(words: &Words<'_>) -> Result<Node, GrammarError> {
+/// A thought before everything else. One that is open must be closed, any other may be missing.
+fn thought(words: &Words<'_>, is_open: bool) -> Result<Node, GrammarError> {
     let (Some(template), false) = (words.thoughts.first(), words.thinking == Thinking::Unknown) else {
         return Ok(Node::nothing());
     };
@@ -131,10 +134,7 @@ fn thought(words: &Words<'_>) -> Result<Node, GrammarError> {
     let open = Node::sequence(fill::parts(&open, &mut |_| Ok(Node::nothing()))?);
     let (text, behind) = thought_text(words, template);
     let inner = Node::sequence(std::iter::once(text).chain(behind.into_iter().map(Node::optional)));
-    Ok(match words.thinking {
-        Thinking::Open => Node::sequence([open.optional(), inner]),
-        _ => Node::sequence([open, inner]).optional(),
-    })
+    Ok(if is_open { Node::sequence([open.optional(), inner]) } else { Node::sequence([open, inner]).optional() })
 }
 
 /// The text of a thought with its closer, and what the template writes behind that.

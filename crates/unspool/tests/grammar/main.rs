@@ -6,6 +6,7 @@ mod machine;
 #[path = "../roundtrip/messages.rs"]
 #[allow(dead_code)]
 mod messages;
+mod opened;
 #[path = "../roundtrip/pairs.rs"]
 #[allow(dead_code)]
 mod pairs;

@@ -28,9 +28,11 @@ use super::{answer_id, json_body};
 use crate::app::App;
 use crate::backend::Job;
 use crate::config::ReasoningField;
+use crate::constraint::Start;
 use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
+use crate::prompt::apart;
 use crate::unique;
 
 /// What all chunks and the whole answer have in common.
@@ -113,8 +115,13 @@ async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -
     app.fit(&mut request, &prompt)?;
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
-    let job = |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice };
-    let pieces = try_join_all((0..request.n).map(|choice| app.backend().start(job(choice)))).await?;
+    let start = parsers.first().map_or(Start::Answering, Start::of);
+    let (own, asked) = (Arc::clone(app), Arc::clone(&request));
+    let form = Arc::new(apart(move || own.constrainer().form(&asked, start)).await?);
+    let job =
+        |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice, form: Arc::clone(&form) };
+    let start = |(choice, parser)| app.steerer().start(job(choice), parser);
+    let pieces = try_join_all(parsers.iter().enumerate().map(start)).await?;
     let tap = |pieces| match app.raw_log() {
         Some(log) => log.tap(pieces, request.hash),
         None => pieces,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use unspool::{Request, ToolChoice};
+use unspool::{Request, ToolChoice, budget};
 
 use super::tools::{self, ToolRules};
 use super::types::{ChatBody, ChatMessage, OneOrMany};
+use crate::constraint;
 use crate::error::ApiError;
 use crate::hash::request_hash;
 
@@ -65,6 +66,8 @@ pub struct Sampling {
     pub seed: Option<i64>,
     /// Texts that end it.
     pub stop: Vec<String>,
+    /// Most tokens of the thought.
+    pub thinking_budget: Option<u64>,
     /// Further fields, for the backend.
     pub others: Map<String, Value>,
 }
@@ -85,7 +88,8 @@ pub enum Delivery {
 }
 
 /// Fields that the gateway answers for itself; all others go on to the backend.
-const OWN_FIELDS: [&str; 32] = [
+const OWN_FIELDS: [&str; 33] = [
+    "thinking_token_budget",
     "chat_template",
     "model",
     "messages",
@@ -120,11 +124,8 @@ const OWN_FIELDS: [&str; 32] = [
     "service_tier",
 ];
 
-/// Fields that vLLM refuses without a flag that this gateway does not have yet, and why.
-const REFUSED: [(&str, &str); 2] = [
-    ("mm_processor_kwargs", "processor arguments in the request are not allowed here"),
-    ("thinking_token_budget", "a budget for thinking needs a backend that is set up for it"),
-];
+/// A field that vLLM refuses without a flag that this gateway does not have, and why.
+const REFUSED: [(&str, &str); 1] = [("mm_processor_kwargs", "processor arguments in the request are not allowed here")];
 
 impl ChatRequest {
     /// Whether there must be a call.
@@ -166,6 +167,7 @@ impl ChatRequest {
             request.response_format = None;
             request.sampling.others.remove("response_format");
         }
+        constraint::check(&request)?;
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
     }
@@ -274,7 +276,20 @@ fn sampling(body: &ChatBody, object: &Map<String, Value>) -> Result<Sampling, Ap
         .filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null())
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone())?, others })
+    Ok(Sampling {
+        max_tokens,
+        min_tokens,
+        seed: body.seed,
+        stop: stops(body.stop.clone())?,
+        thinking_budget: thinking_budget(object)?,
+        others,
+    })
+}
+
+fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
+    const FIELD: &str = "thinking_token_budget";
+    let field = serde_json::json!({FIELD: object.get(FIELD)});
+    budget::of_request(&field).map_err(|error| ApiError { param: Some(FIELD.to_owned()), ..ApiError::from(error) })
 }
 
 fn delivery(body: &ChatBody) -> Result<Delivery, ApiError> {

@@ -44,6 +44,9 @@ pub struct ChatBody {
     pub response_format: Option<Value>,
     /// vLLM's constraints.
     pub structured_outputs: Option<Value>,
+    /// Most tokens of the thought: a whole number from 0, or -1 for no bound.
+    #[schema(value_type = Option<i64>)]
+    pub thinking_token_budget: Option<Value>,
     /// Whether oddities of the output are told beside the answer; an addition of this gateway.
     pub include_diagnostics: Option<bool>,
     /// Whether the prompt ends with the beginning of an answer.

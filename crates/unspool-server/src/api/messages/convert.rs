@@ -35,7 +35,8 @@ const REFUSED: [(&str, &str); 2] = [("container", "containers"), ("mcp_servers",
 const LEAST_BUDGET: i64 = 1024;
 
 /// What this API calls the fields of a chat request.
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 6] = [
+    ("thinking_token_budget", "thinking.budget_tokens"),
     ("max_completion_tokens", "max_tokens"),
     ("stop", "stop_sequences"),
     ("parallel_tool_calls", "tool_choice.disable_parallel_tool_use"),
@@ -128,8 +129,7 @@ fn output(config: OutputConfig, chat: &mut Map<String, Value>) -> Result<(), Api
     }
 }
 
-/// Switches the thought on or off. The budget is a wish that the chat template may pass on to the model: a raw backend
-/// cannot end a thought.
+/// Switches the thought on or off. The budget is kept as in chat, and the chat template may tell it to the model.
 fn thinking(
     thinking: &Thinking,
     max_tokens: Option<i64>,
@@ -156,6 +156,7 @@ fn thinking(
             switch("enable_thinking", true.into());
             switch("thinking", true.into());
             switch("thinking_budget", budget.into());
+            chat.insert("thinking_token_budget".to_owned(), budget.into());
             Ok(())
         }
         ("enabled", None) => {

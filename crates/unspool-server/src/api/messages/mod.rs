@@ -110,7 +110,12 @@ fn read(
     }
     let streamed = parsed.stream == Some(true);
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
+    let thinks = parsed.thinking.is_some();
     let mut chat = convert::chat_body(object, parsed, answered)?;
+    if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.steerer().thoughts().are_known()) {
+        // Clients of this API always send one; a model without thoughts keeps it anyway.
+        chat.remove("thinking_token_budget");
+    }
     let mut request = app.chat_request(&chat)?;
     // A format that knows no way to switch the thought off keeps it short, as in vLLM.
     if without_thought && app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_err() {

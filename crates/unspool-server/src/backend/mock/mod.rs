@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
 use unspool::setup::Pair;
@@ -22,6 +23,7 @@ use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt, St
 use crate::api::chat::ChatRequest;
 use crate::error::ApiError;
 use crate::hash::fnv1a;
+use crate::steering::Thoughts;
 
 /// Ids of ordinary pieces begin here; below are the single entries.
 const FIRST_ORDINARY_ID: u32 = 1000;
@@ -34,6 +36,7 @@ pub struct Mock {
     pair: Pair,
     single: Vec<String>,
     rate: f64,
+    thoughts: Thoughts,
 }
 
 impl Mock {
@@ -52,7 +55,13 @@ impl Mock {
             // The format wants other entries than it writes: then nothing is known of the vocabulary.
             Err(_) => (plain, Vec::new()),
         };
-        Ok((Self { pair: pair.clone(), single, rate }, pair))
+        Ok((Self { pair: pair.clone(), single, rate, thoughts: Thoughts::default() }, pair))
+    }
+
+    /// With the texts around a thought, by which it keeps budgets.
+    #[must_use]
+    pub fn with_thoughts(self, thoughts: Thoughts) -> Self {
+        Self { thoughts, ..self }
     }
 
     fn script(&self, job: &Job) -> Result<Script, BackendError> {
@@ -66,7 +75,48 @@ impl Mock {
             None => self.write(&mut Writer::new(request, thinks, &mut dice))?,
         };
         let prompt_tokens = job.prompt.tokens.unwrap_or_default();
-        Ok(Script { tokens: self.cut(&text, dice), stop: StopReason::Stop, prompt_tokens })
+        let tokens = match request.sampling.thinking_budget {
+            Some(budget) => self.within(budget, &text, dice, thinks),
+            None => self.cut(&text, &self.single, dice),
+        };
+        Ok(Script { tokens, stop: StopReason::Stop, prompt_tokens })
+    }
+
+    /// The tokens of a text whose thought ends where its budget is used up. What the model would have thought on is left out.
+    fn within(&self, budget: u64, text: &str, dice: Dice, thinks: bool) -> Vec<Token> {
+        let texts = [self.thoughts.start(), self.thoughts.end(), self.thoughts.forced()];
+        // A marker is one token here, whatever it is in the vocabulary, so that it can be counted from.
+        let mut single = self.single.clone();
+        single.extend(
+            texts
+                .iter()
+                .take(2)
+                .filter(|text| !self.single.iter().any(|known| known == *text))
+                .map(|text| (*text).to_owned()),
+        );
+        let [start, end, forced] = texts.map(|text| self.cut(text, &single, Dice::new(0)));
+        let ids = |tokens: &[Token]| tokens.iter().filter_map(|token| token.id).collect::<Vec<_>>();
+        let start_ids = ids(&start);
+        let markers = Markers { start: start_ids.clone(), end: ids(&end), forced: ids(&forced) };
+        let tokens = self.cut(text, &single, dice);
+        // A thought that the text does not open was opened before it.
+        let opened = thinks && !tokens.iter().any(|token| start.first() == Some(token));
+        let mut machine = ThinkingBudget::new(markers, budget, if opened { &start_ids } else { &[] });
+        let mut out = Vec::new();
+        let mut rest = tokens.as_slice();
+        while let [token, behind @ ..] = rest {
+            let closer = rest.iter().position(|token| end.first() == Some(token));
+            if let (Some(at), true) = (closer, machine.forced().is_some()) {
+                machine.take(&ids(&forced));
+                out.extend(forced.iter().cloned());
+                rest = &rest[at + 1..];
+                continue;
+            }
+            machine.take(&ids(std::slice::from_ref(token)));
+            out.push(token.clone());
+            rest = behind;
+        }
+        out
     }
 
     /// Where calls are demanded or a tool is strict, a text of the format's grammar: thought, and calls that fit.
@@ -104,14 +154,14 @@ impl Mock {
         ))
     }
 
-    fn cut(&self, text: &str, dice: Dice) -> Vec<Token> {
+    fn cut(&self, text: &str, single: &[String], dice: Dice) -> Vec<Token> {
         let token = |piece: &str| {
             let entry = self.single.iter().position(|entry| entry == piece).and_then(|at| u32::try_from(at).ok());
             let ordinary =
                 || FIRST_ORDINARY_ID + u32::try_from(fnv1a(piece.as_bytes()) % ORDINARY_IDS).unwrap_or_default();
             Token { text: piece.to_owned(), id: Some(entry.unwrap_or_else(ordinary)) }
         };
-        Cutter::new(text, &self.single, dice).map(token).collect()
+        Cutter::new(text, single, dice).map(token).collect()
     }
 }
 

@@ -35,6 +35,7 @@ use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
 use crate::api::chat::ChatRequest;
 use crate::config::{RemoteKind, ServeConfig};
+use crate::constraint::Constraint;
 use crate::error::{ApiError, StartupError};
 use crate::model::Model;
 use crate::prompt::{self, PromptRenderer};
@@ -121,11 +122,11 @@ impl Remote {
     async fn open(&self, job: &Job, base: &str) -> Result<Pieces, BackendError> {
         let body = Value::Object(self.dialect.body(job, &self.asking)).to_string();
         let request = self.http.post(base, self.dialect.path(), body).header(ACCEPT, "text/event-stream");
-        let response = request.send().await.map_err(|error| fault(&error))?;
+        let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
         if response.status().is_success() {
             return Ok(stream::pieces(response, self.dialect.reader(job)));
         }
-        Err(refusal(response).await)
+        Err(constrained(refusal(response).await, job))
     }
 
     /// The prompt as the server itself makes it, if servers of this kind do. The model's own template is there.
@@ -187,6 +188,21 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
+        _ => error,
+    }
+}
+
+/// The error of a request that had a constraint of ours: that may be what the server does not take.
+fn constrained(error: BackendError, job: &Job) -> BackendError {
+    let flag = "--structured-outputs-config.backend";
+    match (&job.form.constraint, error.fault) {
+        (Constraint::AsSent | Constraint::Free, _) => error,
+        (Constraint::Lark(_), BackendFault::Died | BackendFault::Unreachable) => error.hint(format!(
+            "a llama.cpp that is built without LLAMA_LLGUIDANCE ends when it is sent a grammar; leave {flag} out for it"
+        )),
+        (_, BackendFault::Refused(400 | 422 | 500)) => error.hint(format!(
+            "the request had a grammar that the backend may not take: {flag} names what it reads, `none` sends it nothing"
+        )),
         _ => error,
     }
 }

@@ -28,6 +28,7 @@ impl Dialect for Completions {
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut body = sampling.others.clone();
+        job.form.constraint.put(&mut body);
         let mut set = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
@@ -46,6 +47,10 @@ impl Dialect for Completions {
         }
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
+        }
+        if let Some(budget) = sampling.thinking_budget.filter(|_| self.ids) {
+            // Of a backend that does not keep it, the gateway takes it away.
+            set("thinking_token_budget", json!(budget));
         }
         if self.ids {
             set("return_token_ids", json!(true));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
 use crate::api::chat::ChatRequest;
 use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+use crate::constraint::Constraint;
 
 #[derive(Debug)]
 pub(super) struct LlamaCpp;
@@ -51,12 +52,7 @@ impl Dialect for LlamaCpp {
             // Those of them that are special tokens then come with their text.
             set("preserved_tokens", json!(asking.markers));
         }
-        if let Some(schema) = schema(job) {
-            set("json_schema", schema);
-        }
-        if let Some(Value::Object(outputs)) = sampling.others.get("structured_outputs") {
-            copy(outputs, &[("grammar", "grammar")], &mut body);
-        }
+        constrain(job, &mut body);
         body
     }
 
@@ -76,6 +72,28 @@ impl Dialect for LlamaCpp {
         let rendered: Rendered = serde_json::from_slice(answer).map_err(|error| unreadable(&error))?;
         prompt.text = rendered.prompt;
         Ok(None)
+    }
+}
+
+/// Puts what holds the answer into the body.
+fn constrain(job: &Job, body: &mut Map<String, Value>) {
+    match &job.form.constraint {
+        Constraint::AsSent => {
+            if let Some(schema) = schema(job) {
+                body.insert("json_schema".to_owned(), schema);
+            }
+            if let Some(Value::Object(outputs)) = job.sampling().others.get("structured_outputs") {
+                copy(outputs, &[("grammar", "grammar")], body);
+            }
+        }
+        Constraint::Json(schema) => {
+            body.insert("json_schema".to_owned(), schema.clone());
+        }
+        // The server knows it by its first line.
+        Constraint::Lark(grammar) => {
+            body.insert("grammar".to_owned(), json!(&**grammar));
+        }
+        Constraint::Free | Constraint::Tag(_) => {}
     }
 }
 

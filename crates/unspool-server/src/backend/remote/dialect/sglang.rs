@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, stop_tokens, unreadable};
 use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::constraint::Constraint;
 
 #[derive(Debug)]
 pub(super) struct Sglang;
@@ -49,17 +50,7 @@ impl Dialect for Sglang {
         if !ends.is_empty() {
             set("stop_token_ids", json!(ends));
         }
-        // A schema is given as text here.
-        if let Some(schema) = schema(job) {
-            set("json_schema", json!(schema.to_string()));
-        }
-        if let Some(Value::Object(outputs)) = sampling.others.get("structured_outputs") {
-            copy(
-                outputs,
-                &[("regex", "regex"), ("ebnf", "grammar"), ("structural_tag", "structural_tag")],
-                &mut params,
-            );
-        }
+        constrain(job, &mut params);
         if asking.needs_special_tokens(job) {
             params.insert("skip_special_tokens".to_owned(), json!(false));
             params.insert("spaces_between_special_tokens".to_owned(), json!(false));
@@ -72,12 +63,38 @@ impl Dialect for Sglang {
         }
         body.insert("sampling_params".to_owned(), Value::Object(params));
         body.insert("stream".to_owned(), json!(true));
+        if job.form.waits {
+            body.insert("require_reasoning".to_owned(), json!(true));
+        }
         body
     }
 
     fn reader(&self, _job: &Job) -> Box<dyn Reader> {
         Box::new(Events::default())
     }
+}
+
+/// Puts what holds the answer into the sampling parameters; schemas and tags are given as text here.
+fn constrain(job: &Job, params: &mut Map<String, Value>) {
+    let (field, text) = match &job.form.constraint {
+        Constraint::AsSent => {
+            if let Some(schema) = schema(job) {
+                params.insert("json_schema".to_owned(), json!(schema.to_string()));
+            }
+            if let Some(Value::Object(outputs)) = job.sampling().others.get("structured_outputs") {
+                const NAMES: [(&str, &str); 3] =
+                    [("regex", "regex"), ("ebnf", "grammar"), ("structural_tag", "structural_tag")];
+                copy(outputs, &NAMES, params);
+            }
+            return;
+        }
+        Constraint::Free => return,
+        Constraint::Json(schema) => ("json_schema", schema.to_string()),
+        Constraint::Tag(tag) => ("structural_tag", (**tag).to_owned()),
+        // The field takes either notation; a grammar of llguidance says itself which it is.
+        Constraint::Lark(grammar) => ("ebnf", (**grammar).to_owned()),
+    };
+    params.insert(field.to_owned(), text.into());
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, unreadable};
 use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::constraint::Constraint;
 
 #[derive(Debug)]
 pub(super) struct Tgi;
@@ -44,10 +45,8 @@ impl Dialect for Tgi {
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
         }
-        if let Some(schema) = schema(job) {
-            set("grammar", json!({"type": "json", "value": schema}));
-        } else if let Some(regex) = sampling.others.get("structured_outputs").and_then(|outputs| outputs.get("regex")) {
-            set("grammar", json!({"type": "regex", "value": regex}));
+        if let Some(grammar) = grammar(job) {
+            set("grammar", grammar);
         }
         // The server's tokenizer puts the beginning of the sequence in front itself.
         let text = job.prompt.text.as_str();
@@ -58,6 +57,20 @@ impl Dialect for Tgi {
 
     fn reader(&self, job: &Job) -> Box<dyn Reader> {
         Box::new(Events { prompt: job.prompt.tokens, ids_known: !job.prompt.encoded.is_empty() })
+    }
+}
+
+/// What holds the answer: a schema or an expression, for the server takes nothing else.
+fn grammar(job: &Job) -> Option<Value> {
+    let json = |schema: &Value| json!({"type": "json", "value": schema});
+    match &job.form.constraint {
+        Constraint::AsSent => {
+            let outputs = job.sampling().others.get("structured_outputs");
+            let regex = || Some(json!({"type": "regex", "value": outputs?.get("regex")?}));
+            schema(job).map(|schema| json(&schema)).or_else(regex)
+        }
+        Constraint::Json(schema) => Some(json(schema)),
+        Constraint::Free | Constraint::Tag(_) | Constraint::Lark(_) => None,
     }
 }
 

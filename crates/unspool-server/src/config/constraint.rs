@@ -1,0 +1,279 @@
+//! The settings of what holds the model to a form, with vLLM's names where vLLM has the same thing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+use unspool::budget::ReasoningConfig;
+use unspool::grammar::StrictLevel;
+
+use super::{BackendSpec, RemoteKind};
+use crate::error::StartupError;
+
+/// What holds answers to a form, and how long a thought may be.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Constraints"))]
+pub struct ConstraintConfig {
+    /// How strictly calls are held to their format and schemas: `auto` (if a call is demanded or a tool is strict),
+    /// `function` (every call is well-formed), `parameter` (every call fits its schema)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LEVEL", default_value_t = LevelOption::default()))]
+    pub tool_strict_level: LevelOption,
+
+    /// In which notation the backend is told: `auto` (as its kind takes it), `xgrammar` (structural tags), `guidance` (grammars
+    /// of llguidance), `outlines` or `lm-format-enforcer` (JSON schemas alone), `none` (only what clients send goes on to it)
+    #[cfg_attr(
+        feature = "clap",
+        arg(long = "structured-outputs-config.backend", value_name = "NAME", default_value_t = GrammarBackend::Auto)
+    )]
+    pub structured_outputs_backend: GrammarBackend,
+
+    /// Constraints hold from the first token on: no thought before them
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "structured-outputs-config.enable_in_reasoning",
+            value_name = "BOOL",
+            num_args = 0..=1,
+            default_value_t = Switch(false),
+            default_missing_value = "true",
+        )
+    )]
+    pub enable_in_reasoning: Switch,
+
+    /// The backend was started with a reasoning parser of its own: it applies constraints behind the thought by itself, and a
+    /// vLLM keeps `thinking_token_budget`. Without this flag the gateway sees to both
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub backend_reasoning_parser: bool,
+
+    /// Texts that begin a thought and that end it when its budget is used up, as a JSON object: '{"reasoning_start_str": "<think>",
+    /// "reasoning_end_str": "Enough.</think>"}'; one that is missing is the format's own
+    #[cfg_attr(feature = "clap", arg(long, value_name = "JSON"))]
+    pub reasoning_config: Option<String>,
+
+    /// Whether calls may be constrained at all; `None`: as `VLLM_ENFORCE_STRICT_TOOL_CALLING` in the environment says.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub enforce: Option<bool>,
+}
+
+impl ConstraintConfig {
+    /// Checks what can be checked without looking at files or names.
+    ///
+    /// # Errors
+    /// A notation that this kind of backend does not read, or a `--reasoning-config` that is none.
+    pub fn check(&self, backend: &BackendSpec) -> Result<(), StartupError> {
+        self.reasoning()?;
+        let BackendSpec::Remote { kind, .. } = backend else { return Ok(()) };
+        if self.backend_reasoning_parser && !matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang) {
+            return Err(StartupError::new(format!("--backend-reasoning-parser does not go with a {kind} backend"))
+                .hint("only a vLLM and an SGLang wait for the end of a thought by themselves; leave the flag out"));
+        }
+        let named = self.structured_outputs_backend;
+        let reads = match named {
+            GrammarBackend::Auto | GrammarBackend::None => true,
+            GrammarBackend::Xgrammar => matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang),
+            GrammarBackend::Guidance => matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang | RemoteKind::LlamaCpp),
+            GrammarBackend::Outlines | GrammarBackend::LmFormatEnforcer => *kind != RemoteKind::OpenAi,
+        };
+        if reads {
+            return Ok(());
+        }
+        let fault = format!("--structured-outputs-config.backend is {named}, which a {kind} backend does not read");
+        Err(StartupError::new(fault).hint(match kind {
+            RemoteKind::OpenAi => {
+                "leave the flag out; for a server that is a vLLM or an SGLang name its own kind in --backend"
+            }
+            RemoteKind::LlamaCpp => {
+                "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other"
+            }
+            _ => "leave the flag out: the backend is then told what it reads",
+        }))
+    }
+
+    /// The texts of `--reasoning-config`.
+    ///
+    /// # Errors
+    /// It is no JSON object of texts.
+    pub fn reasoning(&self) -> Result<ReasoningConfig, StartupError> {
+        let Some(text) = &self.reasoning_config else { return Ok(ReasoningConfig::default()) };
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            StartupError::new(format!("--reasoning-config is no JSON: {error}"))
+                .hint("write it like --reasoning-config '{\"reasoning_end_str\": \"</think>\"}'")
+        })?;
+        let read = ReasoningConfig::read(&value);
+        read.map_err(|error| StartupError { message: error.message, hint: error.hint })
+    }
+
+    /// Whether calls may be constrained. The environment is read as in vLLM: yes if nothing is set there.
+    #[must_use]
+    pub fn enforces(&self) -> bool {
+        let told = || enforces(std::env::var("VLLM_ENFORCE_STRICT_TOOL_CALLING").ok().as_deref());
+        self.enforce.unwrap_or_else(told)
+    }
+}
+
+fn enforces(said: Option<&str>) -> bool {
+    said.is_none_or(|said| ["true", "1"].contains(&said.to_lowercase().as_str()))
+}
+
+/// `--tool-strict-level`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LevelOption(pub StrictLevel);
+
+impl fmt::Display for LevelOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            StrictLevel::Auto => "auto",
+            StrictLevel::Function => "function",
+            StrictLevel::Parameter => "parameter",
+        })
+    }
+}
+
+impl FromStr for LevelOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [StrictLevel::Auto, StrictLevel::Function, StrictLevel::Parameter].map(Self);
+        let found = all.into_iter().find(|option| option.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no level; it can be auto, function or parameter"))
+    }
+}
+
+/// `--structured-outputs-config.backend`: which of the engine's grammar backends reads what it is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GrammarBackend {
+    /// As the kind of server takes it.
+    #[default]
+    Auto,
+    /// xgrammar: structural tags.
+    Xgrammar,
+    /// llguidance: its grammars.
+    Guidance,
+    /// Outlines: JSON schemas.
+    Outlines,
+    /// lm-format-enforcer: JSON schemas.
+    LmFormatEnforcer,
+    /// Nobody: only what a client sends goes on.
+    None,
+}
+
+impl GrammarBackend {
+    const ALL: [Self; 6] =
+        [Self::Auto, Self::Xgrammar, Self::Guidance, Self::Outlines, Self::LmFormatEnforcer, Self::None];
+}
+
+impl fmt::Display for GrammarBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Xgrammar => "xgrammar",
+            Self::Guidance => "guidance",
+            Self::Outlines => "outlines",
+            Self::LmFormatEnforcer => "lm-format-enforcer",
+            Self::None => "none",
+        })
+    }
+}
+
+impl FromStr for GrammarBackend {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|backend| backend.to_string() == text);
+        let names = || Self::ALL.map(|backend| backend.to_string()).join(", ");
+        found.ok_or_else(|| format!("no grammar backend is called `{text}`; it can be {}", names()))
+    }
+}
+
+/// A switch that may stand alone or with a value, as vLLM's dotted flags.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Switch(pub bool);
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_lowercase().as_str() {
+            "true" | "1" => Ok(Self(true)),
+            "false" | "0" => Ok(Self(false)),
+            _ => Err(format!("`{text}` is neither true nor false")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote(kind: RemoteKind) -> BackendSpec {
+        BackendSpec::Remote { kind, urls: vec!["http://a".to_owned()] }
+    }
+
+    #[test]
+    fn names_are_read_and_written_alike() {
+        for text in ["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer", "none"] {
+            assert_eq!(text.parse::<GrammarBackend>().map(|read| read.to_string()).as_deref(), Ok(text));
+        }
+        for text in ["auto", "function", "parameter"] {
+            assert_eq!(text.parse::<LevelOption>().map(|read| read.to_string()).as_deref(), Ok(text));
+        }
+        assert!("strict".parse::<LevelOption>().is_err() && "lark".parse::<GrammarBackend>().is_err());
+        assert_eq!(
+            ["True", "1", "false"].map(|text| text.parse()),
+            [Ok(Switch(true)), Ok(Switch(true)), Ok(Switch(false))]
+        );
+        assert!("yes".parse::<Switch>().is_err());
+    }
+
+    #[test]
+    fn a_backend_is_not_sent_what_it_cannot_read() {
+        let check = |named, kind| {
+            let config = ConstraintConfig { structured_outputs_backend: named, ..ConstraintConfig::default() };
+            config.check(&remote(kind))
+        };
+        for kind in RemoteKind::ALL {
+            assert_eq!(check(GrammarBackend::Auto, kind), Ok(()));
+            assert_eq!(check(GrammarBackend::None, kind), Ok(()));
+        }
+        assert_eq!(check(GrammarBackend::Guidance, RemoteKind::LlamaCpp), Ok(()));
+        for (named, kind) in [
+            (GrammarBackend::Xgrammar, RemoteKind::LlamaCpp),
+            (GrammarBackend::Guidance, RemoteKind::Tgi),
+            (GrammarBackend::Outlines, RemoteKind::OpenAi),
+        ] {
+            assert!(check(named, kind).is_err_and(|error| error.hint.is_some()), "{named} {kind}");
+        }
+        let waits = ConstraintConfig { backend_reasoning_parser: true, ..ConstraintConfig::default() };
+        assert_eq!(waits.check(&remote(RemoteKind::Sglang)), Ok(()));
+        assert!(waits.check(&remote(RemoteKind::Tgi)).is_err_and(|error| error.hint.is_some()));
+    }
+
+    #[test]
+    fn the_reasoning_config_is_an_object_of_texts() {
+        let read = |text: &str| {
+            ConstraintConfig { reasoning_config: Some(text.to_owned()), ..ConstraintConfig::default() }.reasoning()
+        };
+        assert_eq!(
+            read("{\"reasoning_end_str\": \"So.</think>\"}").map(|config| config.end).as_deref(),
+            Ok("So.</think>")
+        );
+        for odd in ["<think>", "[]", "{\"reasoning_end_str\": 1}"] {
+            assert!(read(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_environment_is_read_as_in_vllm() {
+        for (said, enforced) in
+            [(None, true), (Some("1"), true), (Some("TRUE"), true), (Some("0"), false), (Some("yes"), false)]
+        {
+            assert_eq!(enforces(said), enforced, "{said:?}");
+        }
+    }
+}

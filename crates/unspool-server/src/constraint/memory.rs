@@ -1,0 +1,110 @@
+//! Constraints that were made lately. A client mostly comes with the same tools again, and theirs can be megabytes.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+
+use super::Constraint;
+use crate::api::chat::ChatRequest;
+
+/// Most constraints that are kept.
+const KEPT: usize = 32;
+/// Most bytes that they may have, with what they were made from.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The latest constraints, by what they were made from.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    kept: Mutex<VecDeque<(String, Option<Constraint>)>>,
+}
+
+impl Memory {
+    /// The constraint of this key; made and kept if there is none.
+    pub(super) fn find<E>(
+        &self,
+        key: String,
+        make: impl FnOnce() -> Result<Option<Constraint>, E>,
+    ) -> Result<Option<Constraint>, E> {
+        // Nothing is left half done under the lock, so what a panic left there is whole.
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut kept = lock();
+            if let Some(at) = kept.iter().position(|(known, _)| *known == key)
+                && let Some(entry) = kept.remove(at)
+            {
+                let found = entry.1.clone();
+                kept.push_front(entry);
+                return Ok(found);
+            }
+        }
+        let made = make()?;
+        let mut kept = lock();
+        kept.truncate(KEPT - 1);
+        kept.push_front((key, made.clone()));
+        let mut bytes = 0;
+        kept.retain(|entry| {
+            bytes += weight(entry);
+            bytes <= MOST_BYTES
+        });
+        Ok(made)
+    }
+}
+
+/// Bytes of what is kept; a schema has no more than what it was made from.
+fn weight((key, constraint): &(String, Option<Constraint>)) -> usize {
+    key.len()
+        + match constraint {
+            Some(Constraint::Tag(text) | Constraint::Lark(text)) => text.len(),
+            Some(Constraint::Json(_)) => key.len(),
+            Some(Constraint::AsSent | Constraint::Free) | None => 0,
+        }
+}
+
+/// All of a request that a constraint depends on. `counts`: the calls before this answer, for formats that number them.
+pub(super) fn key(request: &ChatRequest, state: &str, counts: bool) -> String {
+    let parse = &request.parse;
+    json!([
+        state,
+        request.tools,
+        format!("{:?}", parse.tool_choice),
+        parse.parallel_tool_calls,
+        parse.chat_template_kwargs,
+        parse.reasoning_effort,
+        request.response_format,
+        request.sampling.others.get("structured_outputs"),
+        counts.then_some(parse.calls_before),
+    ])
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_lately_is_not_made_again() {
+        let memory = Memory::default();
+        let mut made = Vec::new();
+        let mut find = |key: usize| {
+            let constraint = memory.find(key.to_string(), || {
+                made.push(key);
+                Ok::<_, ()>(Some(Constraint::Lark(key.to_string().into())))
+            });
+            assert_eq!(constraint, Ok(Some(Constraint::Lark(key.to_string().into()))));
+        };
+        [0, 1, 0].into_iter().for_each(&mut find);
+        // The first one is used all the time, the second one is forgotten.
+        (2..KEPT + 1).for_each(|key| {
+            find(key);
+            find(0);
+        });
+        [0, 1].into_iter().for_each(&mut find);
+        assert_eq!(made, (0..=KEPT).chain([1]).collect::<Vec<_>>());
+        let big: std::sync::Arc<str> = "a".repeat(MOST_BYTES).into();
+        let _ = memory.find("big".into(), || Ok::<_, ()>(Some(Constraint::Tag(big))));
+        assert_eq!(memory.find("big".into(), || Ok::<_, ()>(None)), Ok(None), "what is too big is not kept");
+        assert_eq!(memory.find("x".into(), || Err(7)), Err(7), "a fault is not kept");
+        assert_eq!(memory.find("x".into(), || Ok::<_, ()>(None)), Ok(None));
+    }
+}

@@ -1,0 +1,359 @@
+//! What holds an answer to a form: decided here for every request, in the notation that the backend reads.
+//!
+//! There is one constraint at most. Where calls are held to their format, the grammar of calls says what the client asked of
+//! the answer as well, and nothing of that is sent beside it. A backend that cannot be told is asked without a constraint, and
+//! the log says so once.
+//!
+//! A thought must stay possible in front of what is constrained. Three can see to that: the backend, if it has a reasoning
+//! parser; the grammar, which then begins with the thought; or the gateway, which lets the model think first and asks for the
+//! rest behind the thought ([`crate::steering`]).
+
+mod asked;
+mod guided;
+mod memory;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Map, Value, json};
+use unspool::format::file::Required;
+use unspool::grammar::{Grammar, Options, StrictLevel};
+use unspool::setup::Pair;
+use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
+
+use self::asked::Asked;
+pub(crate) use self::asked::check;
+use self::memory::Memory;
+use crate::api::chat::ChatRequest;
+use crate::config::{BackendSpec, GrammarBackend, RemoteKind, ServeConfig};
+use crate::error::ApiError;
+
+/// What a backend is told about the form of an answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Constraint {
+    /// What the client itself asks for, as far as the backend knows it.
+    #[default]
+    AsSent,
+    /// Nothing, whatever the client asks for.
+    Free,
+    /// The answer is JSON that fits a schema.
+    Json(Value),
+    /// A structural tag, the JSON text that xgrammar compiles.
+    Tag(Arc<str>),
+    /// A grammar, the text that llguidance compiles.
+    Lark(Arc<str>),
+}
+
+impl Constraint {
+    /// Puts it into a request in vLLM's words, in the place of what the client asked for.
+    pub(crate) fn put(&self, body: &mut Map<String, Value>) {
+        let outputs = match self {
+            Self::AsSent => return,
+            Self::Free => None,
+            Self::Json(schema) => Some(json!({"json": schema})),
+            Self::Tag(tag) => Some(json!({"structural_tag": &**tag})),
+            Self::Lark(grammar) => Some(json!({"grammar": &**grammar})),
+        };
+        body.remove("response_format");
+        body.remove("structured_outputs");
+        if let Some(outputs) = outputs {
+            body.insert("structured_outputs".to_owned(), outputs);
+        }
+    }
+}
+
+/// A constraint, and when it applies.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Form {
+    /// What the backend is told.
+    pub constraint: Constraint,
+    /// The backend applies it by itself, behind the thought that it knows of.
+    pub waits: bool,
+    /// The real constraint can only be told behind the thought: the answer is begun without and gone on with under it.
+    pub later: bool,
+}
+
+/// How an answer begins, as the prompt says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Inside a thought.
+    Thinking,
+    /// A thought may come.
+    Undecided,
+    /// Behind the thought, or there is none.
+    Answering,
+}
+
+impl Start {
+    /// What a parser says that has read nothing of the answer yet.
+    #[must_use]
+    pub fn of(parser: &Parser) -> Self {
+        match (parser.is_thinking(), parser.reasoning_ended()) {
+            (true, _) => Self::Thinking,
+            (false, false) => Self::Undecided,
+            (false, true) => Self::Answering,
+        }
+    }
+}
+
+/// The notation that a backend reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    /// None: what a client sends goes on.
+    AsSent,
+    /// JSON schemas.
+    Json,
+    /// Structural tags of xgrammar.
+    Tag,
+    /// Grammars of llguidance.
+    Lark,
+}
+
+/// Decides what holds an answer.
+#[derive(Debug)]
+pub struct Constrainer {
+    pair: Pair,
+    level: StrictLevel,
+    enforce: bool,
+    kind: Option<RemoteKind>,
+    notation: Notation,
+    /// The backend has a reasoning parser.
+    gates: bool,
+    in_reasoning: bool,
+    /// The parser takes guided JSON for calls.
+    reads_guided: bool,
+    /// Calls are numbered, from those before in the conversation on.
+    counts: bool,
+    memory: Memory,
+    warned: AtomicBool,
+}
+
+/// The part of a thought in a constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thought {
+    /// None.
+    Outside,
+    /// It stands in front; it is open already, or may come.
+    InFront { open: bool },
+}
+
+impl Constrainer {
+    /// The settings, for answers that `pair` reads.
+    #[must_use]
+    pub fn new(config: &ServeConfig, pair: &Pair) -> Self {
+        let kind = match &config.backend {
+            BackendSpec::Remote { kind, .. } => Some(*kind),
+            BackendSpec::Mock | BackendSpec::Replay(_) => None,
+        };
+        let constraint = &config.constraint;
+        Self {
+            level: constraint.tool_strict_level.0,
+            enforce: constraint.enforces(),
+            kind,
+            notation: notation(constraint.structured_outputs_backend, kind),
+            gates: constraint.backend_reasoning_parser,
+            in_reasoning: constraint.enable_in_reasoning.0,
+            reads_guided: reads_guided(pair),
+            counts: counts(pair),
+            memory: Memory::default(),
+            warned: AtomicBool::new(false),
+            pair: pair.clone(),
+        }
+    }
+
+    /// What holds the answer to a request that begins so. With many tools it takes its time, the first time.
+    ///
+    /// # Errors
+    /// The form cannot be: a schema is missing, the format cannot write a name, or cannot guarantee anything.
+    pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
+        let asked = Asked::of(request)?;
+        if self.notation == Notation::AsSent {
+            self.warn_of_silence(request);
+            return Ok(Form::default());
+        }
+        let (gates, thought) = self.thought(request, start);
+        let waits = gates && start != Start::Answering;
+        let key = memory::key(request, &format!("{thought:?}"), self.counts);
+        let (constraint, later) = match self.memory.find(key, || self.constraint(request, &asked, thought))? {
+            Some(constraint) => (constraint, false),
+            None => (Constraint::Free, true),
+        };
+        Ok(Form { constraint, waits: waits && !later, later })
+    }
+
+    /// Whether the backend sees to the thought, and else how it stands in the constraint.
+    fn thought(&self, request: &ChatRequest, start: Start) -> (bool, Thought) {
+        let from_start = self.in_reasoning || request.parse.include_reasoning == Some(false);
+        // SGLang is told with each request whether there is a thought to wait for; vLLM has its flags alone.
+        let gates = self.gates && !self.in_reasoning && !(from_start && self.kind == Some(RemoteKind::Sglang));
+        let thought = match start {
+            _ if gates => Thought::Outside,
+            Start::Answering => Thought::Outside,
+            // An open thought has to be closed, or else the whole answer would be part of it.
+            Start::Thinking => Thought::InFront { open: true },
+            Start::Undecided if from_start => Thought::Outside,
+            Start::Undecided => Thought::InFront { open: false },
+        };
+        (gates, thought)
+    }
+
+    /// The constraint; `None`: there is one, but it cannot stand behind a thought.
+    fn constraint(
+        &self,
+        request: &ChatRequest,
+        asked: &Asked,
+        thought: Thought,
+    ) -> Result<Option<Constraint>, ApiError> {
+        let demands = request.demands_calls();
+        let direct = |constraint| Ok((thought == Thought::Outside).then_some(constraint));
+        if *asked == Asked::Other && !demands {
+            return direct(Constraint::AsSent);
+        }
+        let answer = match asked {
+            Asked::Json(schema) if !demands => Some(schema),
+            _ => None,
+        };
+        if self.notation == Notation::Json {
+            return match answer {
+                Some(_) => direct(Constraint::AsSent),
+                None if demands => self.guided_alone(request, thought),
+                None => {
+                    if self.grammar(&request.parse, None, thought).is_ok_and(|grammar| grammar.is_some()) {
+                        self.warn("calls cannot be held to their schemas: this backend takes JSON schemas alone");
+                    }
+                    Ok(Some(Constraint::AsSent))
+                }
+            };
+        }
+        let grammar = match self.grammar(&request.parse, answer, thought) {
+            // A format without grammars leaves the answer to the backend, if nothing is asked of its calls.
+            Err(_) if self.grammar(&request.parse, None, thought).is_ok_and(|calls| calls.is_none()) => {
+                return direct(Constraint::AsSent);
+            }
+            grammar => grammar?,
+        };
+        match grammar {
+            // The backend's own way to take a schema knows more schemas than a grammar in its notation.
+            Some(grammar) if answer.is_some() && grammar.json_schema().is_some() => Ok(Some(Constraint::AsSent)),
+            Some(grammar) => Ok(Some(self.written(&grammar))),
+            None if demands => self.guided(request, thought),
+            None => Ok(Some(Constraint::AsSent)),
+        }
+    }
+
+    /// Where calls may not be constrained in their own format: guided JSON, for formats that have it.
+    fn guided(&self, request: &ChatRequest, thought: Thought) -> Result<Option<Constraint>, ApiError> {
+        if self.pair.needs(&request.parse).forced_calls != Required::Json {
+            return Ok(Some(Constraint::Free));
+        }
+        let Some(schema) = guided::calls(request)? else { return Ok(Some(Constraint::Free)) };
+        let silent = Request { tool_choice: ToolChoice::None, ..request.parse.clone() };
+        let grammar = self.grammar(&silent, Some(&schema), thought)?;
+        Ok(Some(match grammar {
+            Some(grammar) if grammar.json_schema().is_none() => self.written(&grammar),
+            _ => Constraint::Json(schema),
+        }))
+    }
+
+    /// Guided JSON for a backend that takes a schema and nothing else.
+    fn guided_alone(&self, request: &ChatRequest, thought: Thought) -> Result<Option<Constraint>, ApiError> {
+        if !self.reads_guided || !self.enforce && self.pair.needs(&request.parse).forced_calls != Required::Json {
+            self.warn("a call is demanded, but this backend cannot be held to this format");
+            return Ok(Some(Constraint::Free));
+        }
+        let Some(schema) = guided::calls(request)? else { return Ok(Some(Constraint::Free)) };
+        Ok((thought == Thought::Outside).then_some(Constraint::Json(schema)))
+    }
+
+    fn grammar(
+        &self,
+        request: &Request,
+        answer: Option<&Value>,
+        thought: Thought,
+    ) -> Result<Option<Grammar>, ApiError> {
+        let open = match thought {
+            Thought::Outside => None,
+            Thought::InFront { open } => Some(open),
+        };
+        let options = Options {
+            level: self.level,
+            enforce: self.enforce,
+            with_thought: open.is_some(),
+            thought_open: open,
+            answer: answer.cloned(),
+        };
+        self.pair.grammar(request, &options).map_err(|error| {
+            let told = ApiError::bad_field("tools", error.message);
+            match error.hint {
+                Some(hint) => told.hint(hint),
+                None => told,
+            }
+        })
+    }
+
+    fn written(&self, grammar: &Grammar) -> Constraint {
+        match self.notation {
+            Notation::Lark => Constraint::Lark(grammar.lark().into()),
+            _ => Constraint::Tag(grammar.structural_tag().to_string().into()),
+        }
+    }
+
+    /// A raw completions server knows no constraint of ours.
+    fn warn_of_silence(&self, request: &ChatRequest) {
+        let wishes = request.demands_calls() || request.parse.tools.any_strict() && !request.tools.is_empty();
+        if self.kind == Some(RemoteKind::OpenAi) && self.enforce && wishes {
+            self.warn(
+                "calls cannot be held to their format: an `openai` backend has no notation for it; if it is a vLLM or an \
+                 SGLang, name it so in --backend",
+            );
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{message}; such requests are answered without a constraint");
+        }
+    }
+}
+
+/// What a kind of backend reads.
+fn notation(named: GrammarBackend, kind: Option<RemoteKind>) -> Notation {
+    match (named, kind) {
+        (GrammarBackend::None, _) | (_, None | Some(RemoteKind::OpenAi)) => Notation::AsSent,
+        (GrammarBackend::Xgrammar, _) => Notation::Tag,
+        (GrammarBackend::Guidance, _) => Notation::Lark,
+        (GrammarBackend::Outlines | GrammarBackend::LmFormatEnforcer, _) => Notation::Json,
+        (GrammarBackend::Auto, Some(RemoteKind::Vllm | RemoteKind::Sglang)) => Notation::Tag,
+        // A llama.cpp without llguidance ends its process when it is sent such a grammar; so that is not tried unasked.
+        (GrammarBackend::Auto, Some(RemoteKind::LlamaCpp | RemoteKind::Tgi)) => Notation::Json,
+    }
+}
+
+/// A request that demands a call.
+fn demand() -> Option<Request> {
+    let body = json!({"tools": [{"type": "function", "function": {"name": "tide"}}], "tool_choice": "required"});
+    Request::from_openai(&body).ok()
+}
+
+/// Whether a pair's grammar depends on the calls that the conversation has already.
+fn counts(pair: &Pair) -> bool {
+    let grammar = |calls_before| {
+        let request = Request { calls_before, ..demand()? };
+        pair.grammar(&request, &Options::default()).ok()?
+    };
+    grammar(0) != grammar(3)
+}
+
+/// Whether a pair's parser takes guided JSON for a call.
+fn reads_guided(pair: &Pair) -> bool {
+    let Some(request) = demand() else { return false };
+    let Ok(mut parser) = pair.parser(&request, Prompt::Unknown) else { return false };
+    // A thought that is open from the start is over before.
+    if parser.is_thinking() {
+        let end = pair.reasoning_markers().map(|(_, end)| end).unwrap_or_default();
+        parser.push(Delta::text(&end), &mut |_: Event<'_>| {});
+    }
+    parser.push(Delta::text("[{\"name\": \"tide\", \"parameters\": {}}]"), &mut |_: Event<'_>| {});
+    parser.finish(None, &mut |_: Event<'_>| {});
+    parser.calls() == 1
+}

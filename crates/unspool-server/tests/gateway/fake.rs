@@ -1,0 +1,134 @@
+//! Servers of each kind that write what a test tells them, one answer a request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
+
+use crate::common::pair;
+use crate::model::with_model;
+
+/// Special tokens of the model of [`with_model`].
+const SPECIAL: [(&str, u32); 3] = [("<think>", 259), ("</think>", 260), ("<|end|>", 261)];
+
+/// An answer, piece by piece; each has the tokens of its text.
+pub(crate) type Answer = Vec<String>;
+
+/// A server that writes what it is told.
+pub(crate) struct Fake {
+    kind: RemoteKind,
+    /// Whether it says the ids of its tokens.
+    ids: bool,
+    answers: Mutex<VecDeque<Answer>>,
+    seen: Mutex<Vec<Value>>,
+}
+
+impl Fake {
+    /// A server that gives these answers in turn, and then refuses.
+    pub(crate) async fn start(kind: RemoteKind, answers: Vec<Answer>) -> (Arc<Self>, String) {
+        let ids = kind != RemoteKind::OpenAi;
+        let fake = Arc::new(Self { kind, ids, answers: Mutex::new(answers.into()), seen: Mutex::default() });
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&fake));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+        let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (fake, url)
+    }
+
+    /// What it was asked, since it was asked this last.
+    pub(crate) fn seen(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.seen.lock().expect("no test panics here"))
+    }
+
+    fn events(&self, answer: &Answer) -> Vec<Value> {
+        let mut count = 0;
+        let mut events: Vec<Value> = Vec::new();
+        for text in answer {
+            let ids = tokens(text);
+            count += ids.len();
+            events.push(self.event(text, &ids, count));
+        }
+        events.extend(self.ending(count));
+        events
+    }
+
+    fn event(&self, text: &str, ids: &[u32], count: usize) -> Value {
+        match self.kind {
+            RemoteKind::OpenAi | RemoteKind::Vllm => {
+                let mut choice = json!({"index": 0, "text": text, "finish_reason": null});
+                if self.ids {
+                    choice["token_ids"] = json!(ids);
+                }
+                json!({"choices": [choice]})
+            }
+            RemoteKind::Sglang => json!({"text": text, "output_ids": ids,
+                "meta_info": {"prompt_tokens": 40, "completion_tokens": count, "finish_reason": null}}),
+            RemoteKind::LlamaCpp => json!({"content": text, "tokens": ids, "stop": false}),
+            RemoteKind::Tgi => {
+                json!({"token": {"id": ids[0], "text": text, "special": ids[0] >= 256}, "details": null})
+            }
+        }
+    }
+
+    fn ending(&self, count: usize) -> Vec<Value> {
+        match self.kind {
+            RemoteKind::OpenAi | RemoteKind::Vllm => vec![
+                json!({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}),
+                json!({"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": count}}),
+            ],
+            RemoteKind::Sglang => vec![json!({"text": "", "output_ids": [], "meta_info": {"prompt_tokens": 40,
+                "completion_tokens": count, "finish_reason": {"type": "stop", "matched": 261}}})],
+            RemoteKind::LlamaCpp => vec![json!({"content": "", "tokens": [], "stop": true, "stop_type": "eos",
+                "tokens_evaluated": 40, "tokens_predicted": count})],
+            RemoteKind::Tgi => vec![json!({"token": {"id": 261, "text": "<|end|>", "special": true},
+                "details": {"finish_reason": "eos_token", "generated_tokens": count}})],
+        }
+    }
+}
+
+async fn answer(State(fake): State<Arc<Fake>>, uri: Uri, body: Bytes) -> Response {
+    if uri.path() == "/health" {
+        return StatusCode::OK.into_response();
+    }
+    fake.seen.lock().expect("no test panics here").push(serde_json::from_slice(&body).expect("the gateway sends JSON"));
+    let Some(answer) = fake.answers.lock().expect("no test panics here").pop_front() else {
+        return (StatusCode::BAD_REQUEST, r#"{"error": {"message": "no grammar like this"}}"#).into_response();
+    };
+    let events = fake.events(&answer).into_iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
+    ([("content-type", "text/event-stream")], Body::from(events)).into_response()
+}
+
+/// The tokens of a text: its special tokens, else its bytes.
+pub(crate) fn tokens(text: &str) -> Vec<u32> {
+    let token = |piece: String| match SPECIAL.iter().find(|(text, _)| *text == piece) {
+        Some((_, id)) => vec![*id],
+        None => piece.bytes().map(u32::from).collect(),
+    };
+    singly(text).into_iter().flat_map(token).collect()
+}
+
+/// A text as an answer of one token a piece.
+pub(crate) fn singly(text: &str) -> Answer {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let special = SPECIAL.iter().find(|(text, _)| rest.starts_with(text));
+        let length = special.map_or(first.len_utf8(), |(text, _)| text.len());
+        out.push(rest[..length].to_owned());
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// A gateway's settings in front of it; prompts are made with the model's template, which opens a thought.
+pub(crate) fn in_front(kind: RemoteKind, url: String) -> ServeConfig {
+    let backend = BackendSpec::Remote { kind, urls: vec![url] };
+    with_model(ServeConfig { backend, ..pair("qwen3", "hermes") })
+}
