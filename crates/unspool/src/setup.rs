@@ -58,6 +58,8 @@ pub enum SetupErrorKind {
     BadCheckpoint,
     /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`]).
     MissingTokens,
+    /// The checkpoint's files do not say which format it writes ([`Registry::detect`]).
+    Unsure,
 }
 
 /// Why a pair cannot be made.
