@@ -186,7 +186,10 @@ fn nothing_is_told_from_nothing() {
     assert_eq!(detected(Half::Tools, &Checkpoint::default()), "-");
     let plain = Checkpoint { template: Some("{{ messages[0].content }}"), ..Checkpoint::default() };
     let error = Registry::builtin().detect(Half::Tools, &plain).expect_err("there is no mark");
-    assert!(error.message.starts_with("--tool-call-parser auto: the chat template has the marks of no format"), "{error}");
+    assert!(
+        error.message.starts_with("--tool-call-parser auto: the chat template has the marks of no format"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -29,7 +29,19 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = Incomplete::default()))]
     pub incomplete_calls: Incomplete,
 
-    /// Most tokens of prompt and answer together
+    /// Tokens that make a chunk of a stream; the first one goes out at once. A request may ask for more with `stream_interval`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 1))]
+    pub stream_interval: u64,
+
+    /// Tell the oddities of the output behind every answer, asked for with `return_diagnostics` or not
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub return_diagnostics: bool,
+
+    /// On /v1/completions, have tokens among log probabilities written as `token_id:ID`; for --backend vllm and openai
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub return_tokens_as_token_ids: bool,
+
+    /// Most tokens of prompt and answer together; none: as the model's own files say
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS"))]
     pub max_model_len: Option<u64>,
 
@@ -45,6 +57,9 @@ impl Default for AnswerConfig {
             response_role: "assistant".to_owned(),
             enable_force_include_usage: false,
             incomplete_calls: Incomplete::default(),
+            stream_interval: 1,
+            return_diagnostics: false,
+            return_tokens_as_token_ids: false,
             max_model_len: None,
             log_raw: None,
         }
@@ -58,10 +73,16 @@ impl AnswerConfig {
     /// A value out of its range.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.max_model_len == Some(0) {
-            return Err(StartupError::new("--max-model-len is 0; it must be 1 or more"));
+            return Err(StartupError::new("--max-model-len is 0; it must be 1 or more")
+                .hint("leave it out: the model's own files say it where there is --model-dir"));
+        }
+        if self.stream_interval == 0 {
+            return Err(
+                StartupError::new("--stream-interval is 0; it must be 1 or more").hint("1 sends every token by itself")
+            );
         }
         if self.response_role.is_empty() {
-            return Err(StartupError::new("--response-role is empty"));
+            return Err(StartupError::new("--response-role is empty").hint("the usual one is `assistant`"));
         }
         Ok(())
     }
