@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use unspool::Limit;
 
-pub use self::answers::{AnswerConfig, Incomplete, ReasoningField};
+pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
 pub use self::http::{HttpConfig, JsonList};
 use crate::error::StartupError;
 

@@ -244,14 +244,13 @@ impl Observer {
     fn note(&mut self, kind: DiagnosticKind) {
         let word = serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned));
         let word = word.unwrap_or_else(|| "other".to_owned());
-        match kind {
-            DiagnosticKind::UnknownFunction => self.metrics.counter(UNKNOWN, &[]).increment(1),
-            DiagnosticKind::CallBroken | DiagnosticKind::NotJson | DiagnosticKind::UnplacedText => {
-                if !std::mem::replace(&mut self.malformed, true) {
-                    self.metrics.counter(MALFORMED, &[Label::new("cause", word.clone())]).increment(1);
-                }
-            }
-            _ => {}
+        if kind == DiagnosticKind::UnknownFunction {
+            self.metrics.counter(UNKNOWN, &[]).increment(1);
+        }
+        let is_fault =
+            matches!(kind, DiagnosticKind::CallBroken | DiagnosticKind::NotJson | DiagnosticKind::UnplacedText);
+        if is_fault && !std::mem::replace(&mut self.malformed, true) {
+            self.metrics.counter(MALFORMED, &[Label::new("cause", word.clone())]).increment(1);
         }
         self.metrics.counter(DIAGNOSTICS, &[Label::new("kind", word)]).increment(1);
     }

@@ -111,16 +111,16 @@ impl Gateway {
     pub(crate) async fn start(config: ServeConfig) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("a listener has an address");
-        Self::on(listener, config, (format!("http://{address}"), client()))
+        Self::on(listener, &config, (format!("http://{address}"), client()))
     }
 
     /// On a listener of its own, with a client that knows how to speak to it.
-    pub(crate) fn on<L>(listener: L, config: ServeConfig, (base, client): (String, reqwest::Client)) -> Self
+    pub(crate) fn on<L>(listener: L, config: &ServeConfig, (base, client): (String, reqwest::Client)) -> Self
     where
         L: axum::serve::Listener,
         L::Addr: std::fmt::Debug,
     {
-        let app = App::new(&config).expect("the settings of a test are right");
+        let app = App::new(config).expect("the settings of a test are right");
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let ended = unspool_server::serve(listener, Arc::new(app), async {

@@ -64,7 +64,7 @@ async fn start(config: ServeConfig, client: reqwest::Client) -> Gateway {
     let port = listener.local_addr().expect("a listener has an address").port();
     let acceptor = acceptor(&config.http).expect("the files are right").expect("it is https");
     let base = format!("https://localhost:{port}");
-    Gateway::on(TlsListener::new(listener, acceptor), config, (base, client))
+    Gateway::on(TlsListener::new(listener, acceptor), &config, (base, client))
 }
 
 #[tokio::test]
