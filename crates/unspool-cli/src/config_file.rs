@@ -30,9 +30,12 @@ pub(crate) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure>
     let shown = path.display().to_string();
     let fields = read(path, &shown)?;
     let given: HashSet<String> = arguments.iter().filter_map(|argument| flag_of(argument)).map(str::to_owned).collect();
+    let command = Cli::command();
+    let serve = command.find_subcommand(COMMAND).into_iter().flat_map(clap::Command::get_arguments);
+    let reader = Flags { place: &shown, given: &given, known: with_long_names(serve) };
     let mut flags = Vec::new();
     for (key, value) in &fields {
-        flags.extend(Flags { place: &shown, given: &given }.of(key, value)?);
+        flags.extend(reader.of(key, value)?);
     }
     check(&shown, &flags)?;
     arguments.splice(2..2, flags.into_iter().map(OsString::from));
@@ -92,26 +95,29 @@ struct Flags<'a> {
     place: &'a str,
     /// The flags of the command line.
     given: &'a HashSet<String>,
+    /// All flags that there are.
+    known: Vec<&'a Arg>,
+}
+
+fn with_long_names<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Vec<&'a Arg> {
+    arguments.filter(|argument| argument.get_long().is_some()).collect()
 }
 
 impl Flags<'_> {
     fn of(&self, key: &str, value: &Value) -> Result<Vec<String>, Failure> {
         let (head, tail) = key.split_at(key.find('.').unwrap_or(key.len()));
         let name = format!("{}{tail}", head.trim_start_matches('-').replace('_', "-"));
-        let command = Cli::command();
-        let serve = command.find_subcommand(COMMAND).into_iter().flat_map(clap::Command::get_arguments);
-        let known: Vec<&Arg> = serve.filter(|arg| arg.get_long().is_some()).collect();
-        let argument = known.iter().find(|arg| arg.get_long() == Some(name.as_str()));
+        let argument = self.known.iter().find(|arg| arg.get_long() == Some(name.as_str()));
         match (argument, value) {
             // What is under a name that is no flag itself may be flags with a dot.
-            (None, Value::Object(inner)) if known.iter().any(|arg| is_under(arg, &name)) => {
+            (None, Value::Object(inner)) if self.known.iter().any(|arg| is_under(arg, &name)) => {
                 let mut flags = Vec::new();
                 for (key, value) in inner {
                     flags.extend(self.of(&format!("{name}.{key}"), value)?);
                 }
                 Ok(flags)
             }
-            (None, _) => Err(self.unknown(key, &name, &known)),
+            (None, _) => Err(self.unknown(key, &name)),
             (Some(_), _) if format!("--{name}") == FLAG => Err(Failure::usage(
                 format!("{}: `{key}` names another file", self.place),
                 "put all flags into one file",
@@ -141,8 +147,8 @@ impl Flags<'_> {
         })
     }
 
-    fn unknown(&self, key: &str, name: &str, known: &[&Arg]) -> Failure {
-        let known = known.iter().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
+    fn unknown(&self, key: &str, name: &str) -> Failure {
+        let known = self.known.iter().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
         let hint = names::did_you_mean(&names::near(name, known));
         let hint = hint.unwrap_or_else(|| format!("`unspool {COMMAND} --help` lists all flags"));
         Failure::usage(format!("{}: there is no flag `{key}`", self.place), hint)
@@ -187,6 +193,40 @@ mod tests {
             ("-a_b", "-a_b"),
         ] {
             assert_eq!(dashed(given.into()), read);
+        }
+    }
+
+    #[test]
+    fn values_are_written_as_their_flags_take_them() {
+        let command = clap::Command::new("serve")
+            .arg(Arg::new("a").long("a-flag").action(ArgAction::SetTrue))
+            .arg(Arg::new("b").long("several").action(ArgAction::Append))
+            .arg(Arg::new("c").long("one"))
+            .arg(Arg::new("d").long("group.inner-switch").action(ArgAction::SetTrue))
+            .arg(Arg::new("e").long("group.inner_value"));
+        let given = HashSet::from(["--taken".to_owned()]);
+        let reader = Flags { place: "f.yaml", given: &given, known: with_long_names(command.get_arguments()) };
+        let written = |text: &str| {
+            let fields: Map<String, Value> = serde_saphyr::from_str(text).expect("it is YAML");
+            let flags: Result<Vec<_>, _> = fields.iter().map(|(key, value)| reader.of(key, value)).collect();
+            flags.map(|flags| flags.concat().join(" ")).map_err(|_| ())
+        };
+        for (text, flags) in [
+            ("a_flag: true", "--a-flag"),
+            ("--a-flag: false", ""),
+            ("several: [1, b, -c]", "--several=1 --several=b --several=-c"),
+            ("several: only", "--several=only"),
+            ("one: [1, b]", "--one=[1,\"b\"]"),
+            ("one:\n  x: {y: true}", "--one={\"x\":{\"y\":true}}"),
+            ("one: 1.5", "--one=1.5"),
+            ("one:", ""),
+            ("group:\n  inner-switch: true\n  inner_value: z", "--group.inner-switch --group.inner_value=z"),
+            ("group.inner_value: z", "--group.inner_value=z"),
+        ] {
+            assert_eq!(written(text).as_deref(), Ok(flags), "{text}");
+        }
+        for text in ["a_flag: 1", "other: 1", "group:\n  other: 1", "group: 1"] {
+            assert!(written(text).is_err(), "{text}");
         }
     }
 
