@@ -96,6 +96,11 @@ impl Program {
         Self { ops, structure: Vec::new() }
     }
 
+    /// Whether a slot is the value of an attribute.
+    pub(crate) fn is_attribute(&self, slot: Slot) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Attrs(attrs) if attrs.iter().any(|(_, s)| *s == slot)))
+    }
+
     /// The first literal, if the program begins with one (white space apart).
     pub(crate) fn first_literal(&self) -> Option<&Literal> {
         self.ops.iter().find_map(|op| match op {

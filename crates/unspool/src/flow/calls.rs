@@ -21,6 +21,8 @@ pub(crate) struct Opened {
     pub(crate) raw: String,
     /// Offset of `raw` in the output.
     pub(crate) start: u64,
+    /// Attributes that mean nothing, as ranges of `raw`.
+    pub(crate) strays: Vec<(usize, usize)>,
 }
 
 /// What a body's step has written, on its way to the client.
@@ -107,6 +109,15 @@ impl Flow<'_> {
         let start = opened.start + origin.lead as u64;
         let mut call = Call { form: alternative.form, in_block, machine, open: None, start, raw };
         self.announce_call(&mut call, &opened.name, opened.id);
+        for (from, to) in opened.strays {
+            let at = opened.start + from as u64;
+            self.note(
+                DiagnosticKind::UnplacedText,
+                at,
+                &opened.raw[from..to],
+                "this attribute of a call means nothing",
+            );
+        }
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);
@@ -117,7 +128,24 @@ impl Flow<'_> {
         self.s.mode = Mode::Body(Box::new(call));
     }
 
+    /// The request's name of a function that the model calls so.
+    fn plain_name<'a>(&self, name: &'a str) -> &'a str {
+        let tools = &self.wishes.tools;
+        match name.split_once('.') {
+            Some((first, second))
+                if self.tables.words.doubled
+                    && first == second
+                    && tools.position(name).is_none()
+                    && tools.position(first).is_some() =>
+            {
+                first
+            }
+            _ => name,
+        }
+    }
+
     fn announce_call(&mut self, call: &mut Call, name: &str, id: Option<String>) {
+        let name = self.plain_name(name);
         let filtered = self.wishes.only_first && self.s.calls_seen > 0;
         let index = (!filtered).then_some(self.s.calls);
         let id = id.unwrap_or_else(|| self.call_id(name));

@@ -191,7 +191,8 @@ impl Flow<'_> {
         let machine = self.tables.forms[0].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let opened = Opened { alternative: 0, name: name.to_owned(), id: None, closed: false, origin, raw, start };
+        let (name, strays) = (name.to_owned(), Vec::new());
+        let opened = Opened { alternative: 0, name, id: None, closed: false, origin, raw, start, strays };
         self.announce(opened, machine);
     }
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::body::params::blank_marks;
+use crate::body::params::{blank_marks, escape};
 use crate::body::{Cx, Eof, Out, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
-use crate::head::{Advance, Op, Thread};
+use crate::head::{Advance, Op, Program, Thread};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::Match;
 
@@ -150,18 +150,21 @@ impl Flow<'_> {
         }
         let (name, id) = match (guided, &self.wishes.choice) {
             (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
-            _ => self.read_name(thread, held),
+            _ => self.read_name(&tables.alternatives[alternative].program, thread, held),
         };
         self.pos += thread.pos;
-        let opened = Opened { alternative, name, id, closed: thread.closed, origin, raw, start };
+        let strays = thread.strays.clone();
+        let opened = Opened { alternative, name, id, closed: thread.closed, origin, raw, start, strays };
         self.announce(opened, machine);
     }
 
     /// Name and native id, from the slots of an opening.
-    fn read_name(&self, thread: &Thread, held: &str) -> (String, Option<String>) {
+    fn read_name(&self, program: &Program, thread: &Thread, held: &str) -> (String, Option<String>) {
         let id = thread.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
         if let Some(name) = thread.value(Slot::Name, held) {
-            return (name.to_owned(), id.filter(|id| !id.is_empty()));
+            let escaped = self.tables.words.entities && program.is_attribute(Slot::Name);
+            let name = if escaped { escape::decode(name) } else { Cow::Borrowed(name) };
+            return (name.into_owned(), id.filter(|id| !id.is_empty()));
         }
         let id = id.unwrap_or_default();
         let pattern = self.tables.words.native_ids.as_deref().unwrap_or("{name}");
@@ -198,7 +201,8 @@ impl Flow<'_> {
             self.pos += early.read;
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
             let (alternative, origin) = (early.alternative, early.origin);
-            let opened = Opened { alternative, name, id, closed: false, origin, raw, start };
+            let strays = Vec::new();
+            let opened = Opened { alternative, name, id, closed: false, origin, raw, start, strays };
             self.announce(opened, early.machine);
         } else if early.next.is_empty() {
             self.retreat_early(early);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::body::BodySpec;
-use crate::format::file::{AfterThought, Blocks, By, Channels, Filter, FormatFile, Into, Opener, StartState};
+use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, FormatFile, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
 use crate::scan::Literal;
@@ -74,6 +74,10 @@ pub(crate) struct Words {
     pub(crate) unanswered: Option<String>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) native_ids: Option<String>,
+    /// Names in attributes are written with entities.
+    pub(crate) entities: bool,
+    /// A name may be written twice, with a dot between.
+    pub(crate) doubled: bool,
     pub(crate) turn: Vec<String>,
     /// Thinking markers that are one vocabulary entry count by id.
     pub(crate) by_id: bool,
@@ -421,6 +425,8 @@ impl Builder<'_> {
             unanswered: reasoning.and_then(|f| f.cutoff.unanswered.clone()),
             filters,
             native_ids: self.source.tools.and_then(|f| f.ids.call.clone()),
+            entities: self.source.tools.is_some_and(|f| f.tools.params.attr == Escape::Xml),
+            doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),

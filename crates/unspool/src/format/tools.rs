@@ -26,6 +26,8 @@ pub struct Tools {
     pub python: bool,
     /// Blanks are allowed inside tags.
     pub loose: bool,
+    /// `f.f` is the function `f`, where the request has `f` and no `f.f`.
+    pub doubled: bool,
     /// `[tools.envelope]`
     pub envelope: EnvelopeWords,
     /// `[tools.params]`

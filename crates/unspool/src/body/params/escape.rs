@@ -57,7 +57,7 @@ fn named(name: &str) -> Option<char> {
 }
 
 /// A whole text with its entities decoded.
-pub(super) fn decode(text: &str) -> Cow<'_, str> {
+pub(crate) fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = text[..first].to_owned();
     let mut rest = &text[first..];

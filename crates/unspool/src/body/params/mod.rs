@@ -3,7 +3,7 @@
 //! Between parameters a head's program reads the next opening; inside a value everything is data but a closer that
 //! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
-mod escape;
+pub(crate) mod escape;
 mod opening;
 mod skip;
 mod spec;
