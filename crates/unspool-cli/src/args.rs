@@ -37,7 +37,7 @@ pub(crate) enum Command {
     #[command(after_help = crate::stream::EXAMPLES, after_long_help = crate::stream::PROTOCOL)]
     Stream(crate::stream::Options),
 
-    /// Serve the OpenAI chat API in front of a backend that gives raw output
+    /// Serve the APIs of OpenAI and Anthropic in front of a backend that gives raw output
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(Box<crate::serve::Options>),
 

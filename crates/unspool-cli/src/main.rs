@@ -1,6 +1,7 @@
 //! The `unspool` command.
 
 mod args;
+mod config_file;
 mod extras;
 mod failure;
 mod files;
@@ -11,6 +12,7 @@ mod parse;
 mod serve;
 mod setup;
 mod stream;
+mod usage;
 mod wire;
 
 use std::process::ExitCode;
@@ -20,7 +22,18 @@ use clap::Parser as _;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let arguments = match config_file::expand(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.report(),
+    };
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => match usage::failure(&error) {
+            Some(failure) => return failure.report(),
+            None => error.exit(),
+        },
+    };
+    let result = match cli.command {
         Command::Parse(options) => parse::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Grammar(options) => grammar::run(&options),

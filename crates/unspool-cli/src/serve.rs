@@ -1,6 +1,7 @@
 //! `unspool serve`: the gateway.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
@@ -17,6 +18,9 @@ Examples:
       --reasoning-parser qwen3 --tool-call-parser hermes --enable-auto-tool-choice
   In front of any server that gives raw completions
     unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
+  With the format told from the model's files, over https, and flags from a file
+    unspool serve --config gateway.yaml --model-dir models/qwen3 --reasoning-parser auto --tool-call-parser auto \\
+      --ssl-certfile certificate.pem --ssl-keyfile key.pem
   Recorded outputs, played in order
     unspool serve --backend replay:outputs.jsonl --tool-call-parser hermes --enable-auto-tool-choice
 
@@ -36,6 +40,10 @@ pub(crate) struct Options {
     #[command(flatten)]
     config: ServeConfig,
 
+    /// YAML file with flags: names without their dashes, for example `port: 8000`; the command line wins
+    #[arg(long = "config", value_name = "FILE")]
+    _config_file: Option<PathBuf>,
+
     /// Removed from vLLM; told apart from a misspelt flag
     #[arg(long, hide = true, num_args = 0..=1, value_name = "BOOL")]
     enable_reasoning: Option<Option<String>>,
@@ -43,6 +51,19 @@ pub(crate) struct Options {
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: Level,
+
+    /// How it is told. Neither form holds what users and models say
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// How it is told.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    /// A line for people
+    Text,
+    /// A line of JSON
+    Json,
 }
 
 /// How much to tell.
@@ -70,8 +91,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             "--reasoning-parser NAME alone turns it on".to_owned(),
         ));
     }
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
-    log.with_max_level(LevelFilter::from(options.log)).init();
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(LevelFilter::from(options.log));
+    match options.log_format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+    }
     Ok(unspool_server::run_blocking(&options.config, announce)?)
 }
 

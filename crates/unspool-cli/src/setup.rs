@@ -87,6 +87,9 @@ impl Plugins {
                 return Err(no_such_half(path, half));
             }
         }
+        for warning in registry.warnings() {
+            warn(&warning.message, warning.hint.as_deref());
+        }
         Ok(registry)
     }
 }

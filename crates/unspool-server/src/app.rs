@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::{Half, Pair};
-use unspool::{Limits, Registry, Setup};
+use unspool::setup::{Half, Pair, SetupWarning};
+use unspool::{Detected, Limits, Registry, Setup};
 
 use crate::api::chat::{ChatRequest, Delivery, ToolRules};
 use crate::backend::mock::Mock;
@@ -22,6 +22,9 @@ use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::raw_log::RawLog;
 use crate::steering::{Steerer, Thoughts};
 use crate::unique;
+
+/// The name of a parser that stands for the one that the model's files tell.
+const AUTO: &str = "auto";
 
 /// A gateway that is ready to serve.
 pub struct App {
@@ -49,38 +52,32 @@ impl App {
     /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
-        let mut registry = Registry::builtin();
-        plug(&mut registry, config.tool_parser_plugin.as_deref(), Half::Tools)?;
-        if config.reasoning_parser_plugin != config.tool_parser_plugin {
-            plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
-        }
+        let registry = registry(config)?;
         let model = Arc::new(Model::open(config)?);
         let mut setup = Setup {
-            reasoning_parser: config.reasoning_parser.clone(),
-            tool_parser: config.tool_call_parser.clone(),
+            reasoning_parser: named(config.reasoning_parser.as_deref(), Half::Reasoning, (&registry, &model))?,
+            tool_parser: named(config.tool_call_parser.as_deref(), Half::Tools, (&registry, &model))?,
             incomplete_calls: config.answers.incomplete_calls.0,
             limits: limits(config),
             ..Setup::default()
         };
+        let names = [setup.reasoning_parser.clone(), setup.tool_parser.clone()];
         model.describe(&mut setup);
         let (pair, backend) = open(config, &registry, setup, &model)?;
         if let Some(folder) = &config.model_dir {
             let has = |token: &str| model.has_token(token) != Some(false);
             pair.check_vocabulary(has, &folder.display().to_string())?;
         }
-        for warning in pair.warnings() {
-            match &warning.hint {
-                Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
-                None => tracing::warn!("{}", warning.message),
-            }
-        }
+        warn_of(registry.warnings());
+        warn_of(pair.warnings());
+        warn_of_length(config.answers.max_model_len, model.longest_context());
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
             BackendSpec::Replay(_) => "replay",
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
         let name = config.served_model_name.first().map_or(default_name, String::as_str);
-        let metrics = Metrics::new(name, config.reasoning_parser.as_deref(), config.tool_call_parser.as_deref())?;
+        let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
         let constrainer = Arc::new(Constrainer::new(config, &pair));
         let thoughts = Thoughts::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
@@ -183,12 +180,13 @@ impl App {
         self.answers.max_model_len.or_else(|| self.model.longest_context())
     }
 
-    /// Sees to it that prompt and answer fit into `--max-model-len`, as far as the prompt's tokens are known.
+    /// Sees to it that prompt and answer fit into the longest context, as far as that and the prompt's tokens are known; an
+    /// answer of no set length gets the room that is left, as in vLLM.
     ///
     /// # Errors
     /// They do not.
     pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
-        let (Some(longest), Some(tokens)) = (self.answers.max_model_len, prompt.tokens) else { return Ok(()) };
+        let (Some(longest), Some(tokens)) = (self.longest_context(), prompt.tokens) else { return Ok(()) };
         let asked = request.sampling.max_tokens;
         let room = longest.saturating_sub(tokens);
         if room == 0 || asked.is_some_and(|asked| asked > room) {
@@ -233,6 +231,7 @@ impl App {
         let mut request = ChatRequest::read(body, rules)?;
         self.steerer.thoughts().check(&request)?;
         self.model.prepare(&mut request)?;
+        request.diagnostics |= self.answers.return_diagnostics;
         if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
             request.delivery = Delivery::Stream { usage: true, continuous: true };
         }
@@ -265,6 +264,50 @@ impl App {
     }
 }
 
+/// The formats: the built-in ones with the plugins, tools first as in vLLM.
+fn registry(config: &ServeConfig) -> Result<Registry, StartupError> {
+    let mut registry = Registry::builtin();
+    plug(&mut registry, config.tool_parser_plugin.as_deref(), Half::Tools)?;
+    if config.reasoning_parser_plugin != config.tool_parser_plugin {
+        plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
+    }
+    Ok(registry)
+}
+
+/// The name of a half, `auto` being told from the model's files.
+fn named(
+    given: Option<&str>,
+    half: Half,
+    (registry, model): (&Registry, &Model),
+) -> Result<Option<String>, StartupError> {
+    if given != Some(AUTO) {
+        return Ok(given.map(str::to_owned));
+    }
+    let Detected { name, why } = model.detect(registry, half)?;
+    tracing::info!("{} auto: `{name}`, for {why}", half.flag());
+    Ok(Some(name))
+}
+
+fn warn_of(warnings: &[SetupWarning]) {
+    for warning in warnings {
+        match &warning.hint {
+            Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
+            None => tracing::warn!("{}", warning.message),
+        }
+    }
+}
+
+/// vLLM refuses a length that the model's files do not allow; here another process runs the model, and it may know better.
+fn warn_of_length(set: Option<u64>, own: Option<u64>) {
+    if let (Some(set), Some(own)) = (set, own)
+        && set > own
+    {
+        tracing::warn!(
+            "--max-model-len is {set}, but the model's own files say {own}; hint: does the backend take as many?"
+        );
+    }
+}
+
 fn limits(config: &ServeConfig) -> Limits {
     let mut limits = Limits::default();
     config.limits.iter().for_each(|limit| limits.set(limit));
@@ -286,7 +329,9 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
     if brought.iter().any(|(brought, _)| *brought == half) {
         return Ok(());
     }
-    Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}")))
+    let key = if half == Half::Tools { "names.tools" } else { "names.reasoning" };
+    Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}"))
+        .hint(format!("name one with `{key}`, or give the file with the other plugin flag")))
 }
 
 fn open(

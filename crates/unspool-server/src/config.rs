@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use unspool::Limit;
 
-pub use self::answers::{AnswerConfig, Incomplete, ReasoningField};
+pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
 use crate::error::StartupError;
@@ -24,11 +24,11 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
     pub backend: BackendSpec,
 
-    /// How the model writes its thoughts: a name of `unspool formats`
+    /// How the model writes its thoughts: a name of `unspool formats`, or `auto`: told from the model's files
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub reasoning_parser: Option<String>,
 
-    /// How the model writes tool calls: a name of `unspool formats`
+    /// How the model writes tool calls: a name of `unspool formats`, or `auto`: told from the model's files
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub tool_call_parser: Option<String>,
 
@@ -52,6 +52,10 @@ pub struct ServeConfig {
     /// Folder of the model: tokenizer, chat template and configuration, as a checkpoint comes. Prompts are then rendered here
     #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
     pub model_dir: Option<PathBuf>,
+
+    /// `tokenizer_config.json` of the checkpoint, in place of that in --model-dir; for special tokens and what a format reads from it
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub tokenizer_config: Option<PathBuf>,
 
     /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
@@ -112,7 +116,7 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 10))]
     pub backend_health_interval: u64,
 
-    /// Most tokens to ask the backend for if the request does not say
+    /// Most tokens to ask the backend for if neither the request says it nor the room that --max-model-len leaves
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
     pub default_max_tokens: u64,
 
@@ -140,6 +144,7 @@ impl Default for ServeConfig {
             tool_parser_plugin: None,
             limits: Vec::new(),
             model_dir: None,
+            tokenizer_config: None,
             chat_template: None,
             chat_template_content_format: ContentFormatOption::Auto,
             trust_request_chat_template: false,
@@ -184,14 +189,25 @@ impl ServeConfig {
                 .hint("name the model's format with --tool-call-parser; `unspool formats` lists the names"));
         }
         if !(self.mock_rate.is_finite() && self.mock_rate >= 0.0) {
-            return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate)));
+            return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate))
+                .hint("0 writes as fast as clients read"));
         }
         for (flag, value) in
             [("--default-max-tokens", self.default_max_tokens), ("--backend-timeout", self.backend_timeout)]
         {
             if value == 0 {
-                return Err(StartupError::new(format!("{flag} is 0; it must be 1 or more")));
+                return Err(StartupError::new(format!("{flag} is 0; it must be 1 or more"))
+                    .hint("leave it out for the default"));
             }
+        }
+        let writes_ids =
+            matches!(self.backend, BackendSpec::Remote { kind: RemoteKind::Vllm | RemoteKind::OpenAi, .. });
+        if self.answers.return_tokens_as_token_ids && !writes_ids {
+            return Err(StartupError::new(format!(
+                "--return-tokens-as-token-ids is about log probabilities, which --backend {} does not give",
+                self.backend.to_string().split(':').next().unwrap_or_default()
+            ))
+            .hint("it is for --backend vllm:URL and openai:URL, whose /v1/completions is passed through"));
         }
         self.answers.check()?;
         self.constraint.check(&self.backend)?;

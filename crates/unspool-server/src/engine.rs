@@ -1,7 +1,7 @@
 //! One answer: the pieces of a backend through the parser, as steps that any surface can show.
 
 use futures_util::StreamExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool::{Delta, Diagnostic, Event, FinishReason, Parser};
 
 use crate::backend::{BackendError, Piece, Pieces, StopReason};
@@ -72,6 +72,38 @@ pub struct Step {
     pub ending: Option<Ending>,
 }
 
+/// The oddities of an answer, for the surfaces that show them behind it.
+#[derive(Debug, Clone, Default)]
+pub struct Notes {
+    wanted: bool,
+    all: Vec<Diagnostic>,
+}
+
+impl Notes {
+    /// Keeps them if they are `wanted`.
+    #[must_use]
+    pub fn new(wanted: bool) -> Self {
+        Self { wanted, all: Vec::new() }
+    }
+
+    /// Takes those among a step's events.
+    pub fn take(&mut self, events: &[ReplyEvent]) {
+        if !self.wanted {
+            return;
+        }
+        self.all.extend(events.iter().filter_map(|event| match event {
+            ReplyEvent::Note(note) => Some(note.clone()),
+            _ => None,
+        }));
+    }
+
+    /// All of them as a JSON list; `None`: they are not wanted.
+    #[must_use]
+    pub fn told(&self) -> Option<Value> {
+        self.wanted.then(|| json!(self.all))
+    }
+}
+
 /// One answer while it is written. Dropping it stops the backend.
 pub struct Reply {
     parser: Parser,
@@ -80,6 +112,41 @@ pub struct Reply {
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
     observer: Option<Observer>,
+    merging: Merging,
+}
+
+/// How many tokens make a step, as with vLLM's `stream_interval`: what the first ones bring is given at once, and what is left
+/// at the end with the ending.
+#[derive(Debug, Default)]
+struct Merging {
+    /// Tokens of a step; 0 and 1: each piece is one.
+    interval: u64,
+    /// Tokens when the last step was given; `None`: none was.
+    given_at: Option<u64>,
+    /// What is not given yet.
+    waiting: Fold,
+}
+
+impl Merging {
+    /// Takes what a piece brought; gives a step's events when they are due, `tokens` being the tokens so far.
+    fn take(&mut self, events: Vec<ReplyEvent>, tokens: u64) -> Vec<ReplyEvent> {
+        if self.interval <= 1 {
+            return events;
+        }
+        events.into_iter().for_each(|event| self.waiting.join(event));
+        let due = self.given_at.is_none_or(|given| tokens.saturating_sub(given) >= self.interval);
+        if !due || self.waiting.events.is_empty() {
+            return Vec::new();
+        }
+        self.given_at = Some(tokens);
+        std::mem::take(&mut self.waiting.events)
+    }
+
+    /// All that waits, with what came last.
+    fn rest(&mut self, events: Vec<ReplyEvent>) -> Vec<ReplyEvent> {
+        events.into_iter().for_each(|event| self.waiting.join(event));
+        std::mem::take(&mut self.waiting.events)
+    }
 }
 
 enum State {
@@ -93,7 +160,22 @@ impl Reply {
     #[must_use]
     pub fn new(parser: Parser, pieces: Pieces, prompt_tokens: u64) -> Self {
         let tokens = TokenCounts { prompt: prompt_tokens, ..TokenCounts::default() };
-        Self { parser, pieces, tokens, stopped: None, state: State::Writing, observer: None }
+        Self {
+            parser,
+            pieces,
+            tokens,
+            stopped: None,
+            state: State::Writing,
+            observer: None,
+            merging: Merging::default(),
+        }
+    }
+
+    /// In steps of so many tokens; the first one is given at once, and the last one with the ending.
+    #[must_use]
+    pub fn in_steps_of(mut self, tokens: u64) -> Self {
+        self.merging.interval = tokens;
+        self
     }
 
     /// With an observer that counts it.
@@ -131,6 +213,7 @@ impl Reply {
             match self.pieces.next().await {
                 Some(Ok(piece)) => {
                     let events = self.take(piece);
+                    let events = self.merging.take(events, self.tokens.completion);
                     if !events.is_empty() {
                         self.state = State::Writing;
                         return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
@@ -139,11 +222,12 @@ impl Reply {
                 Some(Err(error)) => {
                     let mut fold = Fold::default();
                     self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
-                    if fold.events.is_empty() {
+                    let events = self.merging.rest(fold.events);
+                    if events.is_empty() {
                         return Some(Err(error));
                     }
                     self.state = State::Failed(error);
-                    return Some(Ok(Step { events: fold.events, tokens: self.tokens, ending: None }));
+                    return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
                 }
                 None => return Some(Ok(self.finish())),
             }
@@ -191,12 +275,13 @@ impl Reply {
             (_, FinishReason::Length) => "length".to_owned(),
             (_, FinishReason::ToolCalls) => "tool_calls".to_owned(),
         };
-        Step { events: fold.events, tokens: self.tokens, ending: Some(Ending { reason, stopped_at }) }
+        let events = self.merging.rest(fold.events);
+        Step { events, tokens: self.tokens, ending: Some(Ending { reason, stopped_at }) }
     }
 }
 
 /// Owns events, and joins neighbours of a kind.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Fold {
     events: Vec<ReplyEvent>,
 }
@@ -224,6 +309,16 @@ impl Fold {
             Event::Note(diagnostic) => ReplyEvent::Note(diagnostic),
         });
     }
+
+    /// As [`Fold::take`], of an event that is owned already.
+    fn join(&mut self, event: ReplyEvent) {
+        match event {
+            ReplyEvent::Reasoning(text) => self.take(Event::Reasoning(&text)),
+            ReplyEvent::Content(text) => self.take(Event::Content(&text)),
+            ReplyEvent::CallArguments { index, json } => self.take(Event::CallArguments { index, json: &json }),
+            other => self.events.push(other),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -248,5 +343,20 @@ mod tests {
             ReplyEvent::Content("c".into()),
         ];
         assert_eq!(fold.events, expected);
+    }
+    #[test]
+    fn steps_are_of_so_many_tokens_and_the_first_is_given_at_once() {
+        let mut merging = Merging { interval: 3, ..Merging::default() };
+        let content = |text: &str| vec![ReplyEvent::Content(text.into())];
+        assert!(merging.take(Vec::new(), 1).is_empty(), "nothing is to be seen yet");
+        assert_eq!(merging.take(content("a"), 2), content("a"));
+        assert!(merging.take(content("b"), 3).is_empty());
+        assert!(merging.take(content("c"), 4).is_empty());
+        assert_eq!(merging.take(content("d"), 5), content("bcd"));
+        assert!(merging.take(content("e"), 6).is_empty());
+        assert_eq!(merging.rest(content("f")), content("ef"));
+        let mut plain = Merging::default();
+        assert_eq!(plain.take(content("a"), 1), content("a"));
+        assert_eq!(plain.take(content("b"), 2), content("b"));
     }
 }

@@ -18,6 +18,7 @@
 //! | [`blocks`] | its events as blocks that follow each other |
 //! | [`metrics`] | what is counted of it |
 //! | [`raw_log`] | its raw output, written down |
+//! | [`tls`] | https |
 //! | [`backend`] | who writes the raw output |
 //! | [`model`] | the model's own files: tokenizer and chat template |
 //! | [`prompt`] | from a conversation to the text that a raw model is given |
@@ -41,6 +42,7 @@ pub mod prompt;
 pub mod raw_log;
 mod serve;
 pub mod steering;
+pub mod tls;
 mod unique;
 
 pub use app::App;

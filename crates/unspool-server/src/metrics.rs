@@ -37,7 +37,7 @@ const COUNTERS: [(&str, &str); 11] = [
     (ANSWERS, "Answers by why they ended; `aborted`: the client went away, `error`: the backend failed"),
     (CALLS, "Calls that were given to clients"),
     (PARTIAL, "Calls whose arguments never became complete"),
-    (MALFORMED, "Faults in the text of calls, by cause"),
+    (MALFORMED, "Calls with a fault in their text, each counted once, by its first fault"),
     (UNKNOWN, "Calls of a function that the request does not have"),
     (DIAGNOSTICS, "Oddities of the output, by kind"),
     (DROPPED, "Bytes of output that went neither to the client nor to a diagnostic nor were markup; always 0"),
@@ -167,6 +167,8 @@ pub struct Observer {
     said: bool,
     called: bool,
     ended: bool,
+    /// Whether the call that is being read is counted as malformed already.
+    malformed: bool,
     most_held: usize,
 }
 
@@ -174,7 +176,16 @@ impl Observer {
     /// An observer of an answer to a request that came now.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, surface: Surface) -> Self {
-        Self { metrics, surface, start: Instant::now(), said: false, called: false, ended: false, most_held: 0 }
+        Self {
+            metrics,
+            surface,
+            start: Instant::now(),
+            said: false,
+            called: false,
+            ended: false,
+            malformed: false,
+            most_held: 0,
+        }
     }
 
     /// The parser holds this many bytes back.
@@ -217,23 +228,29 @@ impl Observer {
                     self.metrics.record(FIRST_CALL, self.start.elapsed().as_secs_f64());
                 }
             }
-            ReplyEvent::CallEnd { complete: false, .. } => self.metrics.counter(PARTIAL, &[]).increment(1),
-            _ => {}
+            ReplyEvent::CallEnd { complete, .. } => {
+                self.malformed = false;
+                self.metrics.counter(PARTIAL, &[]).increment(u64::from(!complete));
+            }
+            // What is said after a fault is no part of that call any more, also where the call was never announced.
+            ReplyEvent::Reasoning(_) | ReplyEvent::Content(_) => self.malformed = false,
+            ReplyEvent::CallArguments { .. } => {}
         }
         if !std::mem::replace(&mut self.said, true) {
             self.metrics.record(FIRST_BYTE, self.start.elapsed().as_secs_f64());
         }
     }
 
-    fn note(&self, kind: DiagnosticKind) {
+    fn note(&mut self, kind: DiagnosticKind) {
         let word = serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned));
         let word = word.unwrap_or_else(|| "other".to_owned());
-        match kind {
-            DiagnosticKind::UnknownFunction => self.metrics.counter(UNKNOWN, &[]).increment(1),
-            DiagnosticKind::CallBroken | DiagnosticKind::NotJson | DiagnosticKind::UnplacedText => {
-                self.metrics.counter(MALFORMED, &[Label::new("cause", word.clone())]).increment(1);
-            }
-            _ => {}
+        if kind == DiagnosticKind::UnknownFunction {
+            self.metrics.counter(UNKNOWN, &[]).increment(1);
+        }
+        let is_fault =
+            matches!(kind, DiagnosticKind::CallBroken | DiagnosticKind::NotJson | DiagnosticKind::UnplacedText);
+        if is_fault && !std::mem::replace(&mut self.malformed, true) {
+            self.metrics.counter(MALFORMED, &[Label::new("cause", word.clone())]).increment(1);
         }
         self.metrics.counter(DIAGNOSTICS, &[Label::new("kind", word)]).increment(1);
     }

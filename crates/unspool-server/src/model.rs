@@ -1,9 +1,10 @@
 //! The model's own files, as far as the gateway has them: its tokenizer and its chat template.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use unspool::{PromptToken, Setup, ToolChoice, Vocabulary};
+use unspool::{Checkpoint, Detected, Half, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
 use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
 use unspool_text::{ModelFolder, PromptRequest, Prompter, TextError, prompter};
@@ -18,6 +19,8 @@ use crate::prompt::PromptRenderer;
 #[derive(Debug)]
 pub struct Model {
     folder: Option<ModelFolder>,
+    /// The file of `--tokenizer-config`, which counts before the folder's.
+    tokenizer_config: Option<Value>,
     /// Whether every request has a template to be rendered with.
     has_template: bool,
     prompter: Prompter,
@@ -56,6 +59,7 @@ impl Model {
         Ok(Self {
             has_template: folder.is_some() || given.is_some(),
             folder,
+            tokenizer_config: config.tokenizer_config.as_deref().map(read_tokenizer_config).transpose()?,
             prompter,
             defaults,
             trusts_templates: config.trust_request_chat_template,
@@ -72,6 +76,10 @@ impl Model {
 
     /// Adds what the checkpoint says to what a pair of formats is made from.
     pub fn describe(&self, setup: &mut Setup) {
+        if let Some(config) = &self.tokenizer_config {
+            setup.tokenizer_config = config.clone();
+            setup.vocabulary = Vocabulary::of_tokenizer_config(config);
+        }
         let Some(folder) = &self.folder else { return };
         let entries = folder.tokenizer().entries();
         setup.model_type = folder.model_type().map(str::to_owned);
@@ -80,10 +88,42 @@ impl Model {
             hidden: entries.special().to_vec(),
             bytes: Some(entries.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect()),
         };
-        setup.tokenizer_config = folder.tokenizer_config().clone();
+        if self.tokenizer_config.is_none() {
+            setup.tokenizer_config = folder.tokenizer_config().clone();
+        }
         if let (Value::Object(config), Some(template)) = (&mut setup.tokenizer_config, self.prompter.template(true)) {
             config.insert("chat_template".to_owned(), Value::from(template.source()));
         }
+    }
+
+    /// Which format the model writes, told from its files.
+    ///
+    /// # Errors
+    /// There are no files, or they do not say.
+    pub fn detect(&self, registry: &Registry, half: Half) -> Result<Detected, StartupError> {
+        let declared = self.tokenizer_config.as_ref();
+        let template = self.prompter.template(true).map(|template| template.source().to_owned());
+        let template = template.or_else(|| declared?.get("chat_template").and_then(Value::as_str).map(str::to_owned));
+        if self.folder.is_none() && template.is_none() && declared.is_none() {
+            let flag = half.flag();
+            return Err(StartupError::new(format!(
+                "{flag} is `auto`, but there are no files of the model to tell it from"
+            ))
+            .hint(format!("give the model's folder with --model-dir, or name the format with {flag}")));
+        }
+        let added = declared.map(Vocabulary::of_tokenizer_config).unwrap_or_default().special;
+        let has_token = |text: &str| self.has_token(text).unwrap_or_else(|| added.contains_key(text));
+        let types: Vec<&str> = self
+            .folder
+            .iter()
+            .flat_map(|folder| folder.model_type().into_iter().chain(folder.architectures()))
+            .collect();
+        let checkpoint = Checkpoint {
+            template: template.as_deref(),
+            has_token: (self.folder.is_some() || declared.is_some()).then_some(&has_token),
+            model_types: &types,
+        };
+        Ok(registry.detect(half, &checkpoint)?)
     }
 
     /// Checks what concerns the template in a request, and merges its arguments with the server's, once for template and parser.
@@ -190,6 +230,18 @@ impl Model {
         let encoded: Vec<PromptToken> = ids.iter().map(|id| PromptToken { id: *id, bytes: bytes(*id) }).collect();
         let tokens = entries.is_some().then_some(encoded.len() as u64);
         RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true }
+    }
+}
+
+fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {
+    let place = path.display();
+    let hint = "it is the file tokenizer_config.json of the checkpoint";
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| StartupError::new(format!("--tokenizer-config: cannot read {place}: {error}")).hint(hint))?;
+    match serde_json::from_str(&text) {
+        Ok(config @ Value::Object(_)) => Ok(config),
+        Ok(_) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON object")).hint(hint)),
+        Err(error) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON: {error}")).hint(hint)),
     }
 }
 

@@ -27,6 +27,7 @@ impl RawLog {
     pub fn create(folder: &Path, vocabulary: &Vocabulary) -> Result<Self, StartupError> {
         let fault = |error: std::io::Error| {
             StartupError::new(format!("--log-raw: cannot write into {}: {error}", folder.display()))
+                .hint("it must be a folder that the gateway may write into; it is made if it is not there")
         };
         std::fs::create_dir_all(folder).map_err(fault)?;
         let name = format!("raw-{}-{:08x}.jsonl", unique::now(), unique::number() & 0xffff_ffff);

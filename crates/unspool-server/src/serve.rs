@@ -14,6 +14,7 @@ use crate::api;
 use crate::app::App;
 use crate::config::ServeConfig;
 use crate::error::StartupError;
+use crate::tls::{self, TlsListener};
 
 /// How often the metrics are tidied.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -53,7 +54,7 @@ impl Drop for Upkeep {
 }
 
 /// Runs the gateway until the process is told to end. The first signal lets running answers finish, the second does not.
-/// `ready` is called with the place once the gateway listens: a URL such as `http://0.0.0.0:8000`, or `unix:PATH`.
+/// `ready` is called with the place once the gateway listens: a URL such as `http://0.0.0.0:8000` or `https://0.0.0.0:8000`, or `unix:PATH`.
 ///
 /// # Errors
 /// The settings are wrong, or the address cannot be listened on.
@@ -62,16 +63,32 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
     if let Some(path) = &config.http.uds {
         return on_socket(path, app, ready).await;
     }
+    let acceptor = tls::acceptor(&config.http)?;
     let place = format!("{}:{}", config.host, config.port);
-    let fault = |error: io::Error| StartupError::new(format!("cannot listen on {place}: {error}"));
-    let listener = TcpListener::bind((config.host.trim_matches(['[', ']']), config.port)).await.map_err(|error| {
-        let in_use = error.kind() == io::ErrorKind::AddrInUse;
-        let error = fault(error);
-        if in_use { error.hint("another program listens there; --port takes another port") } else { error }
-    })?;
+    let fault = |error: io::Error| unheard(&place, &error);
+    let listener = TcpListener::bind((config.host.trim_matches(['[', ']']), config.port)).await.map_err(fault)?;
     let address = listener.local_addr().map_err(fault)?;
-    ready(&format!("http://{address}"));
-    until_told(listener, app).await.map_err(fault)
+    match acceptor {
+        None => {
+            ready(&format!("http://{address}"));
+            until_told(listener, app).await.map_err(fault)
+        }
+        Some(acceptor) => {
+            ready(&format!("https://{address}"));
+            until_told(TlsListener::new(listener, acceptor), app).await.map_err(fault)
+        }
+    }
+}
+
+/// Why a place cannot be listened on, and what to do about it.
+fn unheard(place: &str, error: &io::Error) -> StartupError {
+    StartupError::new(format!("cannot listen on {place}: {error}")).hint(match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there; --port takes another port, 0 any free one",
+        io::ErrorKind::PermissionDenied => "ports below 1024 need rights that the gateway does not have; see --port",
+        io::ErrorKind::AddrNotAvailable => "--host must be an address of this machine; 0.0.0.0 is all of them",
+        io::ErrorKind::NotFound => "the folder must be there already; see --uds",
+        _ => "--host takes an address or a name of this machine, such as 127.0.0.1, and --uds a path",
+    })
 }
 
 /// Listens on a Unix socket. One that an earlier gateway left behind is replaced, any other file is not.
@@ -79,7 +96,8 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
 async fn on_socket(path: &Path, app: Arc<App>, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     use std::os::unix::fs::FileTypeExt as _;
 
-    let fault = |error: io::Error| StartupError::new(format!("cannot listen on {}: {error}", path.display()));
+    let shown = path.display().to_string();
+    let fault = |error: io::Error| unheard(&shown, &error);
     let left_behind = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     if left_behind && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path).map_err(fault)?;
@@ -95,7 +113,7 @@ async fn on_socket(path: &Path, app: Arc<App>, ready: impl FnOnce(&str)) -> Resu
 /// Other systems have no Unix sockets.
 #[cfg(not(unix))]
 async fn on_socket(_: &Path, _: Arc<App>, _: impl FnOnce(&str)) -> Result<(), StartupError> {
-    Err(StartupError::new("--uds needs a system with Unix sockets"))
+    Err(StartupError::new("--uds needs a system with Unix sockets").hint("listen on a port with --host and --port"))
 }
 
 async fn until_told<L>(listener: L, app: Arc<App>) -> io::Result<()>

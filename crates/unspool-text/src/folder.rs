@@ -101,14 +101,52 @@ impl ModelFolder {
         self.config.get("model_type").and_then(Value::as_str)
     }
 
-    /// The longest context, in tokens.
+    /// `architectures` of `config.json`.
+    pub fn architectures(&self) -> impl Iterator<Item = &str> {
+        self.config.get("architectures").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The longest context, in tokens, as vLLM derives it: the least of the lengths that `config.json` names, times what its
+    /// positions are stretched by, unless the lengths are stretched already. A model that is stretched by `longrope` has the
+    /// length that it had before.
     #[must_use]
     pub fn longest_context(&self) -> Option<u64> {
-        let inner = self.config.get("text_config");
-        let places = [Some(&self.config), inner];
-        places.into_iter().flatten().find_map(|config| config.get("max_position_embeddings")?.as_u64())
+        let config = self.config.get("text_config").filter(|inner| inner.is_object()).unwrap_or(&self.config);
+        let least = |config: &Value| LENGTHS.iter().filter_map(|key| config.get(*key)?.as_u64()).min();
+        let length = least(config).or_else(|| least(&self.config))?;
+        let rope =
+            ["rope_parameters", "rope_scaling"].iter().find_map(|key| config.get(*key).filter(|v| v.is_object()));
+        let Some(rope) = rope else { return Some(length) };
+        let kind = rope.get("rope_type").or_else(|| rope.get("type")).and_then(Value::as_str).unwrap_or("default");
+        if kind == "longrope" {
+            let before = config.get("original_max_position_embeddings").and_then(Value::as_u64);
+            return Some(before.unwrap_or(length));
+        }
+        let stretched_already = self.model_type().is_some_and(|kind| kind.contains("gemma3"));
+        match rope.get("factor").and_then(Value::as_f64) {
+            Some(factor) if factor > 0.0 && !STRETCHED.contains(&kind) && !stretched_already => {
+                Some((length as f64 * factor) as u64)
+            }
+            _ => Some(length),
+        }
     }
 }
+
+/// Keys of `config.json` that hold a longest context; vLLM's list.
+const LENGTHS: [&str; 9] = [
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "model_max_length",
+    "max_target_positions",
+    "max_sequence_length",
+    "max_seq_length",
+    "seq_len",
+];
+
+/// Kinds of stretching whose lengths are stretched already; vLLM's list.
+const STRETCHED: [&str; 6] = ["su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"];
 
 /// The text of a file; `None`: there is none.
 fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
@@ -125,9 +163,10 @@ fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
 
 fn json(folder: &Path, name: &str) -> Result<Option<Value>, TextError> {
     let Some(text) = read(folder, name)? else { return Ok(None) };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| TextError::new(format!("{} is no JSON: {error}", folder.join(name).display())))
+    serde_json::from_str(&text).map(Some).map_err(|error| {
+        TextError::new(format!("{} is no JSON: {error}", folder.join(name).display()))
+            .hint("the file may be cut off, or a pointer of Git LFS; fetch it again")
+    })
 }
 
 fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextError> {

@@ -5,6 +5,7 @@ mod align;
 mod body;
 pub mod budget;
 mod checkpoint;
+pub mod detect;
 pub mod diagnostic;
 pub mod event;
 mod filter;
@@ -32,6 +33,7 @@ pub mod setup;
 mod typing;
 mod utf8;
 
+pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, Sink};
 pub use gate::{Bounds, Gate, ReasoningEnd};

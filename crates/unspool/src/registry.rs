@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::detect::rules_of;
 use crate::format::file::FormatFile;
 use crate::format::source::{Facts, Source, names_of};
 use crate::pair::Pair;
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind};
+use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning};
 
 /// The built-in format files: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
@@ -29,6 +30,7 @@ impl Lazy {
 #[derive(Debug, Clone)]
 pub struct Registry {
     own: BTreeMap<(u8, String), Arc<Source>>,
+    warnings: Vec<SetupWarning>,
 }
 
 impl Default for Registry {
@@ -66,13 +68,14 @@ impl Registry {
     /// The built-in formats.
     #[must_use]
     pub fn builtin() -> Self {
-        Self { own: BTreeMap::new() }
+        Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings.
+    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
+    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
     ///
     /// # Errors
-    /// The file is broken, or brings a name that exists already.
+    /// The file is broken, or names a format that does not exist.
     pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
@@ -85,29 +88,55 @@ impl Registry {
         let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
         let names: Vec<(Half, String)> =
             reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
-        for (half, name) in &names {
-            if self.find(*half, name).is_ok() {
-                let mut error = SetupError::from(source.error(
-                    if *half == Half::Reasoning { "names.reasoning" } else { "names.tools" },
-                    format!("the name `{name}` exists already"),
-                ));
-                error.hint = Some("give your format a name of its own".into());
-                return Err(error);
-            }
-        }
+        let mut with = self.clone();
         let source = Arc::new(source);
         for (half, name) in &names {
-            self.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+            if let Ok(taken) = self.find(*half, name) {
+                with.warnings.push(SetupWarning {
+                    message: format!("{path}: `{name}` of {} is no longer that of {}", half.flag(), taken.path),
+                    hint: Some("if that is not meant, give your format a name of its own".to_owned()),
+                });
+            }
+            with.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+        }
+        for (half, name) in &names {
             let setup = match half {
                 Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
                 Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
             };
-            if let Err(error) = self.pair(&setup) {
-                self.own.retain(|_, s| !Arc::ptr_eq(s, &source));
-                return Err(error);
+            with.pair(&setup)?;
+        }
+        for (i, rule) in rules_of(&source)?.into_iter().enumerate() {
+            for (half, key, name) in
+                [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
+            {
+                let Some(error) = name.and_then(|name| with.find(half, &name).err()) else { continue };
+                let told = source.error(&format!("detect.{i}.{key}"), error.message);
+                return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
             }
         }
+        *self = with;
         Ok(names)
+    }
+
+    /// What is odd about the files that were added.
+    #[must_use]
+    pub fn warnings(&self) -> &[SetupWarning] {
+        &self.warnings
+    }
+
+    /// All files: a user's own first, then the built-in ones.
+    pub(crate) fn sources(&self) -> Result<Vec<Arc<Source>>, SetupError> {
+        let mut sources: Vec<Arc<Source>> = Vec::new();
+        for source in self.own.values() {
+            if !sources.iter().any(|known| Arc::ptr_eq(known, source)) {
+                sources.push(Arc::clone(source));
+            }
+        }
+        for file in builtin_files() {
+            sources.push(file.source()?);
+        }
+        Ok(sources)
     }
 
     /// All names of a half, sorted.
@@ -120,6 +149,7 @@ impl Registry {
             .map(|(_, name)| name.clone())
             .collect();
         names.sort();
+        names.dedup();
         names
     }
 

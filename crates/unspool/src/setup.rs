@@ -25,6 +25,24 @@ pub struct Vocabulary {
     pub bytes: Option<HashMap<u32, Vec<u8>>>,
 }
 
+impl Vocabulary {
+    /// The added tokens that a `tokenizer_config.json` declares; the rest of the vocabulary is not known from it.
+    #[must_use]
+    pub fn of_tokenizer_config(config: &Value) -> Self {
+        let mut vocabulary = Self::default();
+        for (id, token) in config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten() {
+            let Some(text) = token.get("content").and_then(Value::as_str) else { continue };
+            if let Ok(id) = id.parse() {
+                vocabulary.special.insert(text.to_owned(), id);
+            }
+            if token.get("special").and_then(Value::as_bool) == Some(true) {
+                vocabulary.hidden.push(text.to_owned());
+            }
+        }
+        vocabulary
+    }
+}
+
 /// What a pair is made from.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
@@ -58,6 +76,8 @@ pub enum SetupErrorKind {
     BadCheckpoint,
     /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`]).
     MissingTokens,
+    /// The checkpoint's files do not say which format it writes ([`Registry::detect`]).
+    Unsure,
 }
 
 /// Why a pair cannot be made.
@@ -103,5 +123,23 @@ impl From<FileError> for SetupError {
     fn from(error: FileError) -> Self {
         let message = error.to_string();
         Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn special_tokens_come_from_the_tokenizer_config() {
+        let config = json!({"added_tokens_decoder": {
+            "7": {"content": "<think>", "special": false},
+            "9": {"content": "<|im_end|>", "special": true},
+        }});
+        let vocabulary = Vocabulary::of_tokenizer_config(&config);
+        assert_eq!(vocabulary.special.get("<think>"), Some(&7));
+        assert_eq!(vocabulary.hidden, ["<|im_end|>"]);
     }
 }

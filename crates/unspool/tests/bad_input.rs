@@ -187,7 +187,16 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
         ("names.tools = [\"mine\"]\n[tools]\ncall = 7\n", "my.toml:3: ", "tools.call"),
         ("names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{jsn}</c>\"\n", "my.toml:3: ", "{jsn}"),
         ("names.tools = [\"mine\"]\n[tools]\n", "my.toml:2: ", "call template"),
-        ("names.tools = [\"hermes\"]\ntools.call = \"<c>{envelope}</c>\"\n", "my.toml:1: ", "exists already"),
+        (
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mien\"]\n",
+            "my.toml:5: ",
+            "no name of this file is `mien`",
+        ),
+        (
+            "names.tools = [\"mine\"]\ntools.call = \"<c:{name}>{json}</c>\"\n[[detect]]\ntools = \"mien\"\n",
+            "my.toml:4: ",
+            "is named `mien`",
+        ),
         ("[tools]\ncall = \"<c>{json}</c>\"\n", "my.toml:1: ", "no name"),
         ("names = [\n", "my.toml:", ""),
         (
@@ -221,6 +230,25 @@ fn a_users_format_is_read_as_a_built_in_one() {
     let pair = registry.pair(&Setup { tool_parser: Some("mine".into()), ..Setup::default() }).expect("a pair");
     let message = whole(&pair, "Now. <c:f>{\"a\": \"x\"}</c>");
     assert_eq!((message.content.trim(), message.tool_calls[0].arguments.as_str()), ("Now.", "{\"a\": \"x\"}"));
+}
+
+#[test]
+fn a_users_format_may_take_a_name_and_that_is_told() {
+    let mut registry = Registry::builtin();
+    let text = "extends = \"hermes\"\nnames.tools = [\"hermes\"]\n[tools]\ncall = \"<c:{name}>{json}</c>\"\n";
+    registry.add("my.toml", text).expect("a later file wins");
+    let warning = registry.warnings().first().expect("it is told");
+    assert_eq!(registry.warnings().len(), 1);
+    assert!(warning.message.contains("my.toml") && warning.message.contains("formats/hermes.toml"), "{warning:?}");
+    assert!(warning.hint.is_some());
+    let names = registry.names(Half::Tools);
+    assert_eq!(names.iter().filter(|name| *name == "hermes").count(), 1);
+    let pair = registry.pair(&Setup { tool_parser: Some("hermes".into()), ..Setup::default() }).expect("a pair");
+    assert_eq!(whole(&pair, "<c:f>{}</c>").tool_calls.len(), 1);
+    let broken = "names.tools = [\"hermes\"]\n[tools]\n";
+    assert!(registry.add("broken.toml", broken).is_err());
+    let pair = registry.pair(&Setup { tool_parser: Some("hermes".into()), ..Setup::default() }).expect("a pair");
+    assert_eq!(whole(&pair, "<c:f>{}</c>").tool_calls.len(), 1, "a broken file changes nothing");
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Options {
             reasoning_parser: self.names.reasoning_parser.clone(),
             tool_parser: self.names.tool_call_parser.clone(),
             model_type: self.names.model_type.clone(),
-            vocabulary: added_tokens(&config),
+            vocabulary: Vocabulary::of_tokenizer_config(&config),
             tokenizer_config: config,
             incomplete_calls: self.incomplete_calls.into(),
             limits: self.limits.limits(),
@@ -181,21 +181,6 @@ fn tell_missing_tokens(pair: &Pair, setup: &Setup) {
     if let Err(error) = pair.check_vocabulary(|token| special.contains_key(token), model) {
         warn(&error.message, error.hint.as_deref());
     }
-}
-
-/// The special tokens that a `tokenizer_config.json` declares.
-fn added_tokens(config: &Value) -> Vocabulary {
-    let mut vocabulary = Vocabulary::default();
-    for (id, token) in config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten() {
-        let Some(text) = token.get("content").and_then(Value::as_str) else { continue };
-        if let Ok(id) = id.parse() {
-            vocabulary.special.insert(text.to_owned(), id);
-        }
-        if token.get("special").and_then(Value::as_bool) == Some(true) {
-            vocabulary.hidden.push(text.to_owned());
-        }
-    }
-    vocabulary
 }
 
 /// The text in deltas of `chunk` characters; `None`: in one.
@@ -253,8 +238,6 @@ impl From<Incomplete> for IncompleteCalls {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -262,16 +245,5 @@ mod tests {
         assert_eq!(pieces("añb🍵c", Some(2)).collect::<Vec<_>>(), ["añ", "b🍵", "c"]);
         assert_eq!(pieces("añb", None).collect::<Vec<_>>(), ["añb"]);
         assert_eq!(pieces("", Some(1)).count(), 0);
-    }
-
-    #[test]
-    fn special_tokens_come_from_the_tokenizer_config() {
-        let config = json!({"added_tokens_decoder": {
-            "7": {"content": "<think>", "special": false},
-            "9": {"content": "<|im_end|>", "special": true},
-        }});
-        let vocabulary = added_tokens(&config);
-        assert_eq!(vocabulary.special.get("<think>"), Some(&7));
-        assert_eq!(vocabulary.hidden, ["<|im_end|>"]);
     }
 }

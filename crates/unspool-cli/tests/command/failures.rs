@@ -48,9 +48,18 @@ fn plugins_that_cannot_be_used_are_named() {
             let broken = TempFile::new("broken.toml", "names.tools = [");
             check(&[command, option, broken.path()], &["broken.toml"]);
         }
-        let taken = TempFile::new("taken.toml", "names.tools = [\"hermes\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\n");
-        check(&[command, "--tool-parser-plugin", taken.path()], &["taken.toml", "hermes"]);
+        let misspelt =
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\n[[variant]]\nnames = [\"mien\"]\n";
+        let misspelt = TempFile::new("misspelt.toml", misspelt);
+        check(
+            &[command, "--tool-parser-plugin", misspelt.path()],
+            &["misspelt.toml:5", "`mien`", "  hint: the names are `mine`"],
+        );
     }
+    let taken = TempFile::new("taken.toml", "names.tools = [\"hermes\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\n");
+    let run = unspool(&["parse", "--tool-parser-plugin", taken.path(), "--tool-call-parser", "hermes"], "text");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.starts_with("warning: ") && run.err.contains("formats/hermes.toml"), "{}", run.err);
 }
 
 #[test]
@@ -64,7 +73,7 @@ fn a_plugin_must_bring_the_half_that_it_is_given_for() {
 
 #[test]
 fn contradicting_options_are_refused() {
-    check(&["parse", "--events", "--json"], &["cannot be used with"]);
+    check(&["parse", "--events", "--json"], &["cannot be given together"]);
     check(&["parse", "--chunk", "0"], &["--chunk"]);
     check(&["formats", "--explain"], &["<NAME>"]);
     check(&["man", "pars"], &["no command `pars`", "did you mean `parse`?"]);

@@ -1,5 +1,6 @@
 //! The command from outside: what it prints, and how it fails.
 
+mod config_file;
 mod corpus;
 mod failures;
 mod formats;
@@ -7,6 +8,7 @@ mod grammar;
 mod parse;
 mod serve;
 mod stream;
+mod usage;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

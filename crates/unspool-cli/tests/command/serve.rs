@@ -7,20 +7,26 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::unspool;
+use crate::{TempFile, unspool};
 
 /// A gateway that ends with its test.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     address: String,
 }
 
 impl Gateway {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::telling(&[&["--log", "off"], arguments].concat(), Stdio::inherit())
+    }
+
+    /// With its standard error somewhere else.
+    fn telling(arguments: &[&str], errors: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
-            .args(["serve", "--port", "0", "--log", "off", "--mock-rate", "0"])
+            .args(["serve", "--port", "0", "--mock-rate", "0"])
             .args(arguments)
             .stdout(Stdio::piped())
+            .stderr(errors)
             .spawn()
             .expect("the command starts");
         let mut line = String::new();
@@ -31,15 +37,29 @@ impl Gateway {
 
     /// The body of the answer to a chat request.
     fn chat(&self, body: &str) -> Value {
+        self.ask("POST /v1/chat/completions", body)
+    }
+
+    /// The body of the answer to a request with a key.
+    pub(crate) fn ask(&self, what: &str, body: &str) -> Value {
         let mut stream = TcpStream::connect(&self.address).expect("the gateway listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+        let head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer sesame-street\r\n\
             content-type: application/json";
-        write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("the gateway reads");
+        write!(stream, "{what} {head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("the gateway reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("the gateway answers");
         let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    /// Ends it, and gives what it told.
+    fn told(mut self) -> String {
+        let mut errors = self.child.stderr.take().expect("a pipe");
+        let _ = self.child.kill();
+        let mut told = String::new();
+        errors.read_to_string(&mut told).expect("it is text");
+        told
     }
 }
 
@@ -73,4 +93,50 @@ fn settings_that_cannot_work_are_refused() {
     assert!(["mock", "replay:FILE", "vllm:URL", "tgi:URL"].iter().all(|kind| err.contains(kind)), "{err}");
     let err = refused(&["--model-dir", "no/such/model"]);
     assert!(err.contains("no/such/model") && err.contains("  hint: "), "{err}");
+}
+
+#[test]
+fn a_log_holds_nothing_that_users_and_models_say_and_no_keys() {
+    let recording = TempFile::new(
+        "said.jsonl",
+        "{\"text\": \"<think>wombat-thought</think>wombat-answer <tool_call>{\\\"name\\\": \
+        \\\"wombat-call\\\", \\\"arguments\\\": {\\\"x\\\" wombat-fault</tool_call>\"}\n",
+    );
+    let backend = format!("replay:{}", recording.path());
+    for format in ["text", "json"] {
+        let arguments = [
+            "--log",
+            "trace",
+            "--log-format",
+            format,
+            "--backend",
+            &backend,
+            "--api-key",
+            "sesame-street",
+            "--backend-api-key",
+            "sesame-lane",
+            "--reasoning-parser",
+            "qwen3",
+            "--tool-call-parser",
+            "hermes",
+            "--enable-auto-tool-choice",
+        ];
+        let gateway = Gateway::telling(&arguments, Stdio::piped());
+        let request = r#"{"model": "wombat-model", "messages": [{"role": "user", "content": "wombat-prompt"}], "tools":
+            [{"type": "function", "function": {"name": "wombat-tool"}}]}"#;
+        let answer = gateway.chat(request).to_string();
+        assert!(answer.contains("wombat-thought") && answer.contains("wombat-call"), "{answer}");
+        gateway.ask("POST /v1/messages", r#"{"model": "m", "messages": [{"role": "wombat"}], "max_tokens": 9}"#);
+        gateway.ask("POST /v1/responses", r#"{"model": "m", "input": "wombat-prompt"}"#);
+        gateway.ask("POST /v1/chat/completions", "{\"wombat\": ");
+        let told = gateway.told();
+        assert!(told.contains("/v1/chat/completions"), "requests are told: {told}");
+        for word in ["wombat", "sesame"] {
+            assert!(!told.contains(word), "{told}");
+        }
+        for line in told.lines().filter(|_| format == "json") {
+            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert!(line["level"].is_string() && line["timestamp"].is_string(), "{line}");
+        }
+    }
 }

@@ -26,6 +26,9 @@ use crate::unique;
 /// Most tokens where the request does not say, as in OpenAI's API.
 const DEFAULT_MAX_TOKENS: u64 = 16;
 
+/// The field that has tokens among log probabilities written as `token_id:ID`.
+const TOKEN_IDS: &str = "return_tokens_as_token_ids";
+
 /// The fields of a raw completion that the gateway itself looks at.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -57,7 +60,8 @@ pub(super) async fn serve(
     let (raw, body) = json_body(&headers, body)?;
     let parsed: CompletionBody = read_body(&body)?;
     let model = app.model_name(parsed.model.as_deref())?;
-    if let Some(answer) = app.backend().forward(raw).await {
+    let asked = if app.answers().return_tokens_as_token_ids { with_token_ids(&raw, &body) } else { raw };
+    if let Some(answer) = app.backend().forward(asked).await {
         return Ok(answer?);
     }
     if answers(parsed.n)? != 1 {
@@ -82,6 +86,18 @@ pub(super) async fn serve(
         return Ok(frame.stream(pieces, usage));
     }
     frame.whole(pieces).await
+}
+
+/// The body with the field that has tokens written as ids, unless it says otherwise itself.
+fn with_token_ids(raw: &Bytes, body: &Value) -> Bytes {
+    match body {
+        Value::Object(fields) if fields.get(TOKEN_IDS).is_none_or(Value::is_null) => {
+            let mut fields = fields.clone();
+            fields.insert(TOKEN_IDS.to_owned(), true.into());
+            Value::Object(fields).to_string().into()
+        }
+        _ => raw.clone(),
+    }
 }
 
 struct RawFrame {

@@ -80,8 +80,10 @@ impl Replay {
     /// # Errors
     /// The file cannot be read, or a line is no output.
     pub fn open(path: &Path) -> Result<Self, StartupError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| StartupError::new(format!("cannot read the recording {}: {error}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            StartupError::new(format!("cannot read the recording {}: {error}", path.display()))
+                .hint("check the path in --backend replay:FILE; --log-raw DIR writes such files")
+        })?;
         Self::read(&text, &path.display().to_string())
     }
 

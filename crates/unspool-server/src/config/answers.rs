@@ -29,8 +29,20 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = Incomplete::default()))]
     pub incomplete_calls: Incomplete,
 
-    /// Most tokens of prompt and answer together
-    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS"))]
+    /// Tokens that make a chunk of a stream; the first one goes out at once. A request may ask for more with `stream_interval`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 1))]
+    pub stream_interval: u64,
+
+    /// Tell the oddities of the output behind every answer, asked for with `return_diagnostics` or not
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub return_diagnostics: bool,
+
+    /// On /v1/completions, have tokens among log probabilities written as `token_id:ID`; for --backend vllm and openai
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub return_tokens_as_token_ids: bool,
+
+    /// Most tokens of prompt and answer together, such as 4096, 32k (thousand) or 32K (of 1,024); none: as the model's files say
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", value_parser = token_count))]
     pub max_model_len: Option<u64>,
 
     /// Folder for a file with the raw output of every answer, which `--backend replay:FILE` plays again
@@ -45,6 +57,9 @@ impl Default for AnswerConfig {
             response_role: "assistant".to_owned(),
             enable_force_include_usage: false,
             incomplete_calls: Incomplete::default(),
+            stream_interval: 1,
+            return_diagnostics: false,
+            return_tokens_as_token_ids: false,
             max_model_len: None,
             log_raw: None,
         }
@@ -58,12 +73,42 @@ impl AnswerConfig {
     /// A value out of its range.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.max_model_len == Some(0) {
-            return Err(StartupError::new("--max-model-len is 0; it must be 1 or more"));
+            return Err(StartupError::new("--max-model-len is 0; it must be 1 or more")
+                .hint("leave it out: the model's own files say it where there is --model-dir"));
+        }
+        if self.stream_interval == 0 {
+            return Err(
+                StartupError::new("--stream-interval is 0; it must be 1 or more").hint("1 sends every token by itself")
+            );
         }
         if self.response_role.is_empty() {
-            return Err(StartupError::new("--response-role is empty"));
+            return Err(StartupError::new("--response-role is empty").hint("the usual one is `assistant`"));
         }
         Ok(())
+    }
+}
+
+/// A number of tokens as vLLM reads it: `k`, `m` and `g` are powers of 1,000 and may follow a decimal fraction; `K`, `M` and
+/// `G` are powers of 1,024.
+///
+/// # Errors
+/// It is no such number.
+pub fn token_count(text: &str) -> Result<u64, String> {
+    const UNITS: [(char, u64); 6] =
+        [('k', 1000), ('m', 1_000_000), ('g', 1_000_000_000), ('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)];
+    let fault = || "it must be a number of tokens such as 4096, 25.6k or 32K".to_owned();
+    let Some((unit, factor)) = UNITS.into_iter().find(|(unit, _)| text.ends_with(*unit)) else {
+        return text.parse().map_err(|_| fault());
+    };
+    let number = text.trim_end_matches(unit);
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(factor).ok_or_else(fault);
+    }
+    match number.parse::<f64>() {
+        Ok(number) if unit.is_lowercase() && (0.0..1e9).contains(&number) => {
+            Ok((number * factor as f64).round() as u64)
+        }
+        _ => Err(fault()),
     }
 }
 
@@ -152,6 +197,12 @@ mod tests {
         }
         for word in ["stream", "text", "drop"] {
             assert_eq!(word.parse::<Incomplete>().map(|how| how.to_string()).as_deref(), Ok(word));
+        }
+        for (text, number) in [("4096", 4096), ("25.6k", 25_600), ("32K", 32_768), ("1m", 1_000_000), ("2G", 2 << 30)] {
+            assert_eq!(token_count(text), Ok(number), "{text}");
+        }
+        for text in ["", "k", "1.5K", "-1", "12q", "99999999999999999999"] {
+            assert!(token_count(text).is_err(), "{text}");
         }
         assert!("thoughts".parse::<ReasoningField>().is_err() && "keep".parse::<Incomplete>().is_err());
         assert!(AnswerConfig { max_model_len: Some(0), ..AnswerConfig::default() }.check().is_err());

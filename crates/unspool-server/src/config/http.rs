@@ -18,6 +18,22 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
     pub uds: Option<PathBuf>,
 
+    /// Certificate of the gateway, with its chain, in PEM; with --ssl-keyfile it serves https
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub ssl_certfile: Option<PathBuf>,
+
+    /// Private key of the certificate, in PEM and without a password
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub ssl_keyfile: Option<PathBuf>,
+
+    /// Certificates of those who vouch for clients, in PEM; for --ssl-cert-reqs 1 and 2
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub ssl_ca_certs: Option<PathBuf>,
+
+    /// Whether clients show a certificate: 0 they are not asked, 1 they may, 2 they must
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 0))]
+    pub ssl_cert_reqs: u8,
+
     /// Path that a proxy in front puts before all paths, such as `/llm`; requests with it and without it are served
     #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
     pub root_path: Option<String>,
@@ -58,6 +74,10 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             uds: None,
+            ssl_certfile: None,
+            ssl_keyfile: None,
+            ssl_ca_certs: None,
+            ssl_cert_reqs: 0,
             root_path: None,
             allowed_origins: JsonList::default(),
             allowed_methods: JsonList::all(),
@@ -79,13 +99,16 @@ impl HttpConfig {
         if self.sse_keep_alive_interval < 0 {
             let message =
                 format!("--sse-keep-alive-interval is {}; it must be 0 or more", self.sse_keep_alive_interval);
-            return Err(StartupError::new(message));
+            return Err(StartupError::new(message).hint("0 sends no comments"));
         }
         if self.max_body_size == 0 {
-            return Err(StartupError::new("--max-body-size is 0; it must be 1 or more"));
+            return Err(StartupError::new("--max-body-size is 0; it must be 1 or more")
+                .hint(format!("the default is {LONGEST_BODY} bytes")));
         }
+        self.check_ssl()?;
         let wrong = |flag: &str, value: &str| {
-            Err(StartupError::new(format!("{flag} holds {value:?}, which cannot be sent in a header")))
+            Err(StartupError::new(format!("{flag} holds {value:?}, which cannot be sent in a header"))
+                .hint("it is a JSON list, for example '[\"https://example.com\"]'; '[\"*\"]' allows all"))
         };
         for (flag, list, fits) in [
             (
@@ -102,9 +125,54 @@ impl HttpConfig {
         }
         match self.root_path.as_deref() {
             Some(path) if !path.is_empty() && (!path.starts_with('/') || path.contains(['{', '}', '*'])) => {
-                Err(StartupError::new(format!("--root-path is {path:?}; it must be a path such as /llm")))
+                Err(StartupError::new(format!("--root-path is {path:?}, which is no path of an address"))
+                    .hint("it begins with a slash and has no braces and stars, for example /llm"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The flags of TLS, as far as they contradict each other.
+    fn check_ssl(&self) -> Result<(), StartupError> {
+        let fault = |message: &str, hint: &str| Err(StartupError::new(message).hint(hint));
+        match (&self.ssl_certfile, &self.ssl_keyfile) {
+            (Some(_), None) => {
+                return fault(
+                    "--ssl-certfile is set, but --ssl-keyfile is not",
+                    "give the certificate's private key; if both are in one file, name it twice",
+                );
+            }
+            (None, Some(_)) => {
+                return fault("--ssl-keyfile is set, but --ssl-certfile is not", "give the key's certificate");
+            }
+            (Some(_), Some(_)) if self.uds.is_some() => {
+                return fault(
+                    "--uds is set beside --ssl-certfile, but a Unix socket is served without TLS",
+                    "leave out --uds, or the flags of TLS",
+                );
+            }
+            _ => {}
+        }
+        if self.ssl_certfile.is_none() && (self.ssl_ca_certs.is_some() || self.ssl_cert_reqs > 0) {
+            return fault(
+                "--ssl-ca-certs and --ssl-cert-reqs are about clients' certificates, but the gateway has none itself",
+                "give its own with --ssl-certfile and --ssl-keyfile",
+            );
+        }
+        match (self.ssl_cert_reqs, &self.ssl_ca_certs) {
+            (0, Some(_)) => fault(
+                "--ssl-ca-certs is set, but clients are not asked for a certificate",
+                "ask them with --ssl-cert-reqs 2 (they must show one) or 1 (they may)",
+            ),
+            (1 | 2, None) => fault(
+                "--ssl-cert-reqs asks clients for a certificate, but nobody vouches for them",
+                "name the file with the certificates of those who do with --ssl-ca-certs",
+            ),
+            (0..=2, _) => Ok(()),
+            (other, _) => fault(
+                &format!("--ssl-cert-reqs is {other}; it must be 0, 1 or 2"),
+                "0: clients are not asked for a certificate, 1: they may show one, 2: they must",
+            ),
         }
     }
 
@@ -159,6 +227,23 @@ mod tests {
             let error = config.check().expect_err(flag);
             assert!(error.message.contains(flag), "{error}");
         }
+        let file = || Some(PathBuf::from("a.pem"));
+        let tls = HttpConfig { ssl_certfile: file(), ssl_keyfile: file(), ..HttpConfig::default() };
+        assert_eq!(tls.check(), Ok(()));
+        for config in [
+            HttpConfig { ssl_certfile: None, ..tls.clone() },
+            HttpConfig { ssl_keyfile: None, ..tls.clone() },
+            HttpConfig { uds: file(), ..tls.clone() },
+            HttpConfig { ssl_ca_certs: file(), ..tls.clone() },
+            HttpConfig { ssl_cert_reqs: 2, ..tls.clone() },
+            HttpConfig { ssl_cert_reqs: 3, ssl_ca_certs: file(), ..tls.clone() },
+            HttpConfig { ssl_cert_reqs: 2, ssl_ca_certs: file(), ..HttpConfig::default() },
+        ] {
+            let error = config.check().expect_err("it cannot work");
+            assert!(error.message.contains("--ssl-") && error.hint.is_some(), "{error}");
+        }
+        let clients = HttpConfig { ssl_cert_reqs: 2, ssl_ca_certs: file(), ..tls };
+        assert_eq!(clients.check(), Ok(()));
         assert_eq!(HttpConfig { root_path: Some("/".into()), ..HttpConfig::default() }.check(), Ok(()));
         assert_eq!("[\"a\", \"*\"]".parse::<JsonList>().map(|list| list.is_all()), Ok(true));
         assert!("*".parse::<JsonList>().is_err());

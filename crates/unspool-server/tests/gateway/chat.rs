@@ -160,7 +160,7 @@ async fn oddities_are_told_to_those_who_ask() {
     let (reasoning, tools, text) = WIRES[0];
     let lines = [json!({"text": text.replace("\"wind\"", "\"storm\"")})];
     let gateway = replaying(&lines, pair(reasoning, tools)).await;
-    let told = gateway.whole(&chat(json!({"include_diagnostics": true}))).await["choices"][0]["diagnostics"].clone();
+    let told = gateway.whole(&chat(json!({"return_diagnostics": true}))).await["choices"][0]["diagnostics"].clone();
     assert_eq!((&told[0]["kind"], told.as_array().map(Vec::len)), (&json!("unknown_function"), Some(1)), "{told}");
     let streamed = gateway.streamed(&chat(json!({"include_diagnostics": true}))).await;
     assert_eq!(json!(streamed.one().diagnostics), told);

@@ -109,9 +109,18 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) async fn start(config: ServeConfig) -> Self {
-        let app = App::new(&config).expect("the settings of a test are right");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("a listener has an address");
+        Self::on(listener, &config, (format!("http://{address}"), client()))
+    }
+
+    /// On a listener of its own, with a client that knows how to speak to it.
+    pub(crate) fn on<L>(listener: L, config: &ServeConfig, (base, client): (String, reqwest::Client)) -> Self
+    where
+        L: axum::serve::Listener,
+        L::Addr: std::fmt::Debug,
+    {
+        let app = App::new(config).expect("the settings of a test are right");
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let ended = unspool_server::serve(listener, Arc::new(app), async {
@@ -119,7 +128,7 @@ impl Gateway {
             });
             ended.await.expect("the server ends well");
         });
-        Self { base: format!("http://{address}"), client: client(), stop: Some(stop), server: Some(server) }
+        Self { base, client, stop: Some(stop), server: Some(server) }
     }
 
     /// Stops it, and waits until the last answer is given.

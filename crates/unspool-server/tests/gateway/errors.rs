@@ -189,7 +189,6 @@ fn faults_at_start_up_name_their_place() {
     };
     let missing = std::path::PathBuf::from("no/such/file.toml");
     let broken = file("broken.toml", "names.tools = [\"mine\"\n");
-    let taken = file("taken.toml", "names.tools = [\"hermes\"]\ntools.call = \"<c>{envelope}</c>\"\n");
     let base = ServeConfig::default;
     for (config, words) in [
         (
@@ -204,7 +203,6 @@ fn faults_at_start_up_name_their_place() {
         ),
         (ServeConfig { reasoning_parser_plugin: Some(missing), ..base() }, vec!["--reasoning-parser-plugin"]),
         (ServeConfig { tool_parser_plugin: Some(broken), ..base() }, vec!["broken.toml"]),
-        (ServeConfig { tool_parser_plugin: Some(taken), ..base() }, vec!["taken.toml", "hermes"]),
         (ServeConfig { backend: BackendSpec::Replay("no/such.jsonl".into()), ..base() }, vec!["no/such.jsonl"]),
         (
             ServeConfig {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::detect::Detect;
 pub use super::example::{Example, ExampleCall, ExampleNames};
 pub use super::tools::*;
 
@@ -75,6 +76,8 @@ pub struct FormatFile {
     pub grammar: Grammar,
     /// What the serving layer has to know.
     pub serve: Serve,
+    /// By what a checkpoint's own files show that it writes this.
+    pub detect: Vec<Detect>,
     /// Worked examples: tests and docs.
     pub example: Vec<Example>,
 }

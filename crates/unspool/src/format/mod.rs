@@ -1,6 +1,7 @@
 //! Formats: one file of templates per model family.
 
 mod clash;
+pub mod detect;
 mod example;
 pub mod file;
 pub mod source;

@@ -136,6 +136,17 @@ impl Source {
             };
             return Err(fault("names", message.into()));
         }
+        for (i, variant) in variants.iter().enumerate() {
+            let known = [reasoning.as_slice(), &tools].concat();
+            let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
+            if let Some(name) = unknown {
+                let message = format!("no name of this file is `{name}`, so the variant would never hold");
+                return Err(FileError {
+                    hint: format!("the names are `{}`", known.join("`, `")),
+                    ..fault(&format!("variant.{i}.names"), message)
+                });
+            }
+        }
         let source = Self {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -180,6 +191,7 @@ impl Source {
     pub fn extend_from(&mut self, other: &Self) {
         let mut base = other.base.clone();
         base.remove("names");
+        base.remove("detect");
         merge(&mut base, &self.base);
         self.base = base;
         let mut variants: Vec<Variant> = other.variants.iter().filter(|v| v.names.is_none()).cloned().collect();

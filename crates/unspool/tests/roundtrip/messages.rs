@@ -52,8 +52,11 @@ pub(crate) fn markers(names: &Names) -> Vec<String> {
     let mut out = vec!["<think>".to_owned(), "</think>".to_owned()];
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        if wanted.iter().any(|name| text.contains(name)) {
-            collect(&toml::Value::Table(text.parse().unwrap()), &mut out);
+        let mut file: toml::Table = text.parse().unwrap();
+        // The marks of chat templates are no markers of replies, and their rules name other files' formats.
+        file.remove("detect");
+        if wanted.iter().any(|name| file.to_string().contains(name)) {
+            collect(&toml::Value::Table(file), &mut out);
         }
     }
     out

@@ -26,9 +26,9 @@ pub(super) struct ChunkChoice<'a> {
     pub(super) delta: Delta,
     pub(super) logprobs: Option<()>,
     pub(super) finish_reason: Option<&'a str>,
-    /// Oddities of the output, if the request asks for them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Oddities of the output where the choice ends, if they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) diagnostics: Option<Vec<Diagnostic>>,
     /// Only where the choice ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop_reason: Option<Value>,

@@ -1,5 +1,5 @@
-//! `POST /v1/chat/completions`, as vLLM has it, with two additions: the request field `include_diagnostics: true` brings
-//! a list `diagnostics` beside each choice (in a stream, in the chunks where they arise), and the answer's header
+//! `POST /v1/chat/completions`, as vLLM has it, with two additions: the request field `return_diagnostics: true` brings
+//! a list `diagnostics` beside each choice (in a stream, in the choice's last chunk), and the answer's header
 //! `x-unspool-request-hash` names the request, so that a recording can be bound to it.
 
 mod chunk;
@@ -128,6 +128,9 @@ async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -
     };
     let prompt_tokens = prompt.tokens.unwrap_or_default();
     let replies = parsers.into_iter().zip(pieces).zip(observers);
-    let reply = |((parser, pieces), observer)| Reply::new(parser, tap(pieces), prompt_tokens).observed(observer);
+    let interval = request.stream_interval.max(app.answers().stream_interval);
+    let reply = |((parser, pieces), observer)| {
+        Reply::new(parser, tap(pieces), prompt_tokens).observed(observer).in_steps_of(interval)
+    };
     Ok(replies.map(reply).collect())
 }

@@ -51,6 +51,8 @@ pub struct ChatRequest {
     pub delivery: Delivery,
     /// Whether oddities are told beside them.
     pub diagnostics: bool,
+    /// How many tokens make a step of the answer; 0: the request does not say.
+    pub stream_interval: u64,
     /// What the request asks, in a number.
     pub hash: u64,
 }
@@ -88,7 +90,7 @@ pub enum Delivery {
 }
 
 /// Fields that the gateway answers for itself; all others go on to the backend.
-const OWN_FIELDS: [&str; 33] = [
+const OWN_FIELDS: [&str; 36] = [
     "thinking_token_budget",
     "chat_template",
     "model",
@@ -108,6 +110,9 @@ const OWN_FIELDS: [&str; 33] = [
     "stop",
     "include_reasoning",
     "include_diagnostics",
+    "return_diagnostics",
+    "stream_interval",
+    "return_tokens_as_token_ids",
     "request_id",
     "reasoning_effort",
     "chat_template_kwargs",
@@ -147,7 +152,8 @@ impl ChatRequest {
             sampling: sampling(&parsed, object)?,
             n: answers(parsed.n)?,
             delivery: delivery(&parsed)?,
-            diagnostics: parsed.include_diagnostics == Some(true),
+            diagnostics: parsed.return_diagnostics == Some(true),
+            stream_interval: count("stream_interval", parsed.stream_interval, 1)?.unwrap_or_default(),
             continue_final: parsed.continue_final_message == Some(true),
             generation_prompt: parsed.add_generation_prompt != Some(false),
             hash: request_hash(object),

@@ -7,6 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, SelectAll, StreamExt as _};
 use serde::Serialize;
+use unspool::Diagnostic;
 
 use super::super::event_stream;
 use super::Frame;
@@ -34,6 +35,7 @@ pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Respo
         counts,
         steps: stream::select_all(steps),
         tokens: vec![TokenCounts::default(); choices],
+        diagnostics: vec![Vec::new(); choices],
         error: None,
         phase: Phase::Roles,
     };
@@ -56,6 +58,8 @@ struct Writer {
     counts: Counts,
     steps: SelectAll<Steps>,
     tokens: Vec<TokenCounts>,
+    /// The oddities of each choice so far.
+    diagnostics: Vec<Vec<Diagnostic>>,
     error: Option<BackendError>,
     phase: Phase,
 }
@@ -103,21 +107,22 @@ impl Writer {
         if let Some(tokens) = self.tokens.get_mut(index) {
             *tokens = step.tokens;
         }
-        let (delta, mut diagnostics) = Delta::of(step.events);
+        let (delta, diagnostics) = Delta::of(step.events);
         let delta = delta.placed(self.frame.reasoning_field);
-        if !self.frame.diagnostics {
-            diagnostics.clear();
+        if let Some(all) = self.diagnostics.get_mut(index).filter(|_| self.frame.diagnostics) {
+            all.extend(diagnostics);
         }
         if let Some(ending) = step.ending {
+            let told = self.diagnostics.get_mut(index).map(std::mem::take);
             let last = ChunkChoice {
                 finish_reason: Some(&ending.reason),
                 stop_reason: Some(ending.stopped_at.unwrap_or_default()),
-                diagnostics,
+                diagnostics: told.filter(|_| self.frame.diagnostics),
                 ..choice(index, delta)
             };
             self.write(out, last);
-        } else if !(delta.is_empty() && diagnostics.is_empty()) {
-            self.write(out, ChunkChoice { diagnostics, ..choice(index, delta) });
+        } else if !delta.is_empty() {
+            self.write(out, choice(index, delta));
         }
     }
 
@@ -149,7 +154,7 @@ impl Writer {
 }
 
 fn choice(index: usize, delta: Delta) -> ChunkChoice<'static> {
-    ChunkChoice { index, delta, logprobs: None, finish_reason: None, diagnostics: Vec::new(), stop_reason: None }
+    ChunkChoice { index, delta, logprobs: None, finish_reason: None, diagnostics: None, stop_reason: None }
 }
 
 /// Writes one event. What is written here are texts and numbers, which always become JSON.

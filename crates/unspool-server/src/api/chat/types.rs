@@ -48,7 +48,12 @@ pub struct ChatBody {
     #[schema(value_type = Option<i64>)]
     pub thinking_token_budget: Option<Value>,
     /// Whether oddities of the output are told beside the answer; an addition of this gateway.
-    pub include_diagnostics: Option<bool>,
+    #[serde(alias = "include_diagnostics")]
+    pub return_diagnostics: Option<bool>,
+    /// So many tokens make a chunk of a stream, if the server does not set more.
+    pub stream_interval: Option<i64>,
+    /// How tokens are written among log probabilities, of which the gateway gives none.
+    pub return_tokens_as_token_ids: Option<bool>,
     /// Whether the prompt ends with the beginning of an answer.
     pub add_generation_prompt: Option<bool>,
     /// Whether the answer goes on with the last message.

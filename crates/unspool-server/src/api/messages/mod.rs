@@ -22,7 +22,7 @@ use super::chat::{self, ChatRequest};
 use super::service::json_response;
 use super::{answer_id, json_body, read_body, sse};
 use crate::app::App;
-use crate::engine::{Ending, TokenCounts};
+use crate::engine::{Ending, Notes, TokenCounts};
 use crate::error::ApiError;
 use crate::metrics::Surface;
 
@@ -30,6 +30,7 @@ use crate::metrics::Surface;
 struct Frame {
     id: String,
     model: String,
+    notes: Notes,
 }
 
 /// Whether a path's errors have the shape of Anthropic's API.
@@ -77,10 +78,11 @@ async fn answer(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (request, streamed) = read(app, headers, body, true)?;
-    let frame = Frame { id: answer_id("msg", headers), model: app.model_name(request.model.as_deref())? };
+    let model = app.model_name(request.model.as_deref())?;
+    let frame = Frame { id: answer_id("msg", headers), model, notes: Notes::new(request.diagnostics) };
     let reply = chat::reply(app, &request, Surface::Messages).await?;
     let mut response =
-        if streamed { sse::answer(reply, stream::Writer::new(frame)) } else { whole::answer(&frame, reply).await? };
+        if streamed { sse::answer(reply, stream::Writer::new(frame)) } else { whole::answer(frame, reply).await? };
     chat::name_request(&mut response, &request);
     Ok(response)
 }

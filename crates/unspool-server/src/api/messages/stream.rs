@@ -75,7 +75,11 @@ impl Writer {
         }
         let (reason, sequence) = stop_reason(ending, self.calls);
         let delta = json!({"stop_reason": reason, "stop_sequence": sequence});
-        event(out, "message_delta", &json!({"type": "message_delta", "delta": delta, "usage": usage(tokens)}));
+        let mut last = json!({"type": "message_delta", "delta": delta, "usage": usage(tokens)});
+        if let Some(notes) = self.frame.notes.told() {
+            last["diagnostics"] = notes;
+        }
+        event(out, "message_delta", &last);
         event(out, "message_stop", &json!({"type": "message_stop"}));
     }
 }
@@ -90,6 +94,7 @@ impl sse::Writer for Writer {
     }
 
     fn step(&mut self, step: Step, out: &mut Vec<u8>) {
+        self.frame.notes.take(&step.events);
         for what in self.blocks.take(step.events) {
             self.block(what, out);
         }

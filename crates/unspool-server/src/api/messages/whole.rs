@@ -10,10 +10,11 @@ use crate::blocks::{Block, BlockEvent, Blocks};
 use crate::engine::Reply;
 
 /// Waits for the answer and gives it.
-pub(super) async fn answer(frame: &Frame, mut reply: Reply) -> Result<Response, BackendError> {
+pub(super) async fn answer(mut frame: Frame, mut reply: Reply) -> Result<Response, BackendError> {
     let (mut blocks, mut row, mut last) = (Blocks::default(), Vec::new(), None);
     while let Some(step) = reply.next().await {
         let step = step?;
+        frame.notes.take(&step.events);
         row.extend(blocks.take(step.events));
         last = step.ending.map(|ending| (ending, step.tokens)).or(last);
     }
@@ -30,10 +31,14 @@ pub(super) async fn answer(frame: &Frame, mut reply: Reply) -> Result<Response, 
         }
         None => (Value::Null, Value::Null, usage(reply.tokens())),
     };
-    Ok(json_response(&json!({
+    let mut message = json!({
         "id": frame.id, "type": "message", "role": "assistant", "model": frame.model, "content": content.blocks,
         "stop_reason": reason, "stop_sequence": sequence, "usage": usage,
-    })))
+    });
+    if let Some(notes) = frame.notes.told() {
+        message["diagnostics"] = notes;
+    }
+    Ok(json_response(&message))
 }
 
 /// The blocks, folded.

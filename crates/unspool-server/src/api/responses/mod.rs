@@ -26,7 +26,7 @@ use super::service::json_response;
 use super::{answer_id, json_body, read_body, sse};
 use crate::app::App;
 use crate::blocks::Blocks;
-use crate::engine::{Reply, TokenCounts};
+use crate::engine::{Notes, Reply, TokenCounts};
 use crate::error::ApiError;
 use crate::metrics::Surface;
 use crate::unique;
@@ -65,24 +65,26 @@ async fn answer(
     let (chat, tools) = convert::chat_body(object, &parsed)?;
     let request = Arc::new(app.chat_request(&chat)?);
     let model = app.model_name(request.model.as_deref())?;
-    let frame = Frame { fixed: Frame::fixed(&answer_id("resp", headers), &model, object, &parsed) };
+    let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
+    let frame = Frame { fixed, notes: Notes::new(request.diagnostics) };
     let reply = chat::reply(app, &request, Surface::Responses).await?;
     let mut response = if parsed.stream == Some(true) {
         sse::answer(reply, stream::Writer::new(frame, tools))
     } else {
-        whole(&frame, tools, reply).await?
+        whole(frame, tools, reply).await?
     };
     chat::name_request(&mut response, &request);
     Ok(response)
 }
 
 /// Waits for the answer and gives it.
-async fn whole(frame: &Frame, tools: Tools, mut reply: Reply) -> Result<Response, ApiError> {
+async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Response, ApiError> {
     let (mut blocks, mut items) = (Blocks::default(), Items::new(tools));
     let mut nobody = |_: &str, _: Value| {};
     let mut outcome = Outcome::Running;
     while let Some(step) = reply.next().await {
         let step = step?;
+        frame.notes.take(&step.events);
         for event in blocks.take(step.events) {
             items.take(event, false, &mut nobody);
         }
@@ -129,6 +131,7 @@ impl Outcome {
 /// What all states of a response have in common.
 struct Frame {
     fixed: Map<String, Value>,
+    notes: Notes,
 }
 
 impl Frame {
@@ -181,6 +184,9 @@ impl Frame {
         response.insert("incomplete_details".to_owned(), incomplete);
         response.insert("output".to_owned(), output.into());
         response.insert("usage".to_owned(), tokens.map(usage).unwrap_or_default());
+        if let Some(notes) = self.notes.told().filter(|_| *outcome != Outcome::Running) {
+            response.insert("diagnostics".to_owned(), notes);
+        }
         Value::Object(response)
     }
 }

@@ -167,7 +167,8 @@ impl Remote {
                 Err(error) if is_the_servers(error.fault) => {
                     self.pool.failed(&lease, error.fault);
                     if others {
-                        tracing::warn!("a backend failed before its answer began, another is asked: {error}");
+                        // Its words may quote the prompt.
+                        tracing::warn!(fault = ?error.fault, "a backend failed before its answer began, another is asked");
                     }
                     tried.push(lease.index());
                     last = Some(error);

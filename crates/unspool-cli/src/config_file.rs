@@ -1,0 +1,252 @@
+//! `--config FILE`: flags of `unspool serve` in a YAML file, as vLLM has it. The file becomes flags in front of those of the
+//! command line; a flag that stands there too is left out, so the command line wins.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::{Arg, ArgAction, CommandFactory as _};
+use serde_json::{Map, Value};
+
+use crate::args::Cli;
+use crate::failure::Failure;
+use crate::{files, names, usage};
+
+/// The command whose flags a file may hold.
+const COMMAND: &str = "serve";
+/// The flag that names the file.
+const FLAG: &str = "--config";
+/// What to do about a file that is none.
+const SHAPE: &str = "write one flag a line without its dashes, for example `port: 8000`";
+
+/// The command line with the flags of the file that it names. Flags may have underscores in place of dashes, as in vLLM.
+pub(crate) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+    if arguments.get(1).is_none_or(|command| command != COMMAND) {
+        return Ok(arguments);
+    }
+    let mut arguments: Vec<OsString> = arguments.into_iter().map(dashed).collect();
+    let Some(file) = take_file(&mut arguments)? else { return Ok(arguments) };
+    let path = Path::new(&file);
+    let shown = path.display().to_string();
+    let fields = read(path, &shown)?;
+    let given: HashSet<String> = arguments.iter().filter_map(|argument| flag_of(argument)).map(str::to_owned).collect();
+    let command = Cli::command();
+    let serve = command.find_subcommand(COMMAND).into_iter().flat_map(clap::Command::get_arguments);
+    let reader = Flags { place: &shown, given: &given, known: with_long_names(serve) };
+    let mut flags = Vec::new();
+    for (key, value) in &fields {
+        flags.extend(reader.of(key, value)?);
+    }
+    check(&shown, &flags)?;
+    arguments.splice(2..2, flags.into_iter().map(OsString::from));
+    Ok(arguments)
+}
+
+/// The argument with dashes in its flag's name, up to the first dot.
+fn dashed(argument: OsString) -> OsString {
+    let Some(flag) = flag_of(&argument).filter(|flag| flag.contains('_')) else { return argument };
+    let (head, tail) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
+    let rest = argument.to_str().and_then(|text| text.get(flag.len()..)).unwrap_or_default();
+    format!("{}{tail}{rest}", head.replace('_', "-")).into()
+}
+
+/// The flag of an argument, dashes included.
+fn flag_of(argument: &OsStr) -> Option<&str> {
+    let text = argument.to_str().filter(|text| text.starts_with("--"))?;
+    text.split('=').next()
+}
+
+/// Takes `--config FILE` out of the arguments.
+fn take_file(arguments: &mut Vec<OsString>) -> Result<Option<OsString>, Failure> {
+    let mut found = None;
+    while let Some(at) = arguments.iter().position(|argument| flag_of(argument) == Some(FLAG)) {
+        let whole = arguments.remove(at);
+        let file = match whole.to_str().and_then(|text| text.split_once('=')) {
+            Some((_, file)) if !file.is_empty() => OsString::from(file),
+            None if at < arguments.len() && flag_of(&arguments[at]).is_none() => arguments.remove(at),
+            _ => return Err(Failure::usage(format!("{FLAG} has no value"), format!("write {FLAG} FILE"))),
+        };
+        if found.replace(file).is_some() {
+            return Err(Failure::usage(format!("{FLAG} is given twice"), "put all flags into one file"));
+        }
+    }
+    Ok(found)
+}
+
+fn read(path: &Path, shown: &str) -> Result<Map<String, Value>, Failure> {
+    let text = files::text(FLAG, path)?;
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Map::new());
+    }
+    match serde_saphyr::from_str(&text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Failure::usage(format!("{shown}: the file holds no flags"), SHAPE)),
+        Err(error) => {
+            let reason = error.to_string();
+            let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
+            Err(Failure::usage(format!("{shown}{place}: not YAML: {reason}"), SHAPE))
+        }
+    }
+}
+
+/// Turns fields of a file into flags.
+struct Flags<'a> {
+    place: &'a str,
+    /// The flags of the command line.
+    given: &'a HashSet<String>,
+    /// All flags that there are.
+    known: Vec<&'a Arg>,
+}
+
+fn with_long_names<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Vec<&'a Arg> {
+    arguments.filter(|argument| argument.get_long().is_some()).collect()
+}
+
+impl Flags<'_> {
+    fn of(&self, key: &str, value: &Value) -> Result<Vec<String>, Failure> {
+        let (head, tail) = key.split_at(key.find('.').unwrap_or(key.len()));
+        let name = format!("{}{tail}", head.trim_start_matches('-').replace('_', "-"));
+        let argument = self.known.iter().find(|arg| arg.get_long() == Some(name.as_str()));
+        match (argument, value) {
+            // What is under a name that is no flag itself may be flags with a dot.
+            (None, Value::Object(inner)) if self.known.iter().any(|arg| is_under(arg, &name)) => {
+                let mut flags = Vec::new();
+                for (key, value) in inner {
+                    flags.extend(self.of(&format!("{name}.{key}"), value)?);
+                }
+                Ok(flags)
+            }
+            (None, _) => Err(self.unknown(key, &name)),
+            (Some(_), _) if format!("--{name}") == FLAG => Err(Failure::usage(
+                format!("{}: `{key}` names another file", self.place),
+                "put all flags into one file",
+            )),
+            (Some(_), _) if self.given.contains(&format!("--{name}")) => Ok(Vec::new()),
+            (Some(argument), value) => self.written(argument, (key, &name), value),
+        }
+    }
+
+    fn written(&self, argument: &Arg, (key, name): (&str, &str), value: &Value) -> Result<Vec<String>, Failure> {
+        let with = |value: &str| format!("--{name}={value}");
+        let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+        Ok(match value {
+            Value::Null => Vec::new(),
+            Value::Bool(true) if is_switch => vec![format!("--{name}")],
+            Value::Bool(false) if is_switch => Vec::new(),
+            _ if is_switch => {
+                let message = format!("{}: `{key}` is {value}; it must be true or false", self.place);
+                return Err(Failure::usage(message, format!("`{key}: true` is as --{name} on the command line")));
+            }
+            Value::Array(items) if matches!(argument.get_action(), ArgAction::Append) => {
+                items.iter().map(|item| with(&plain(item))).collect()
+            }
+            // Flags that take one JSON text.
+            Value::Array(_) | Value::Object(_) => vec![with(&value.to_string())],
+            _ => vec![with(&plain(value))],
+        })
+    }
+
+    fn unknown(&self, key: &str, name: &str) -> Failure {
+        let known = self.known.iter().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
+        let hint = names::did_you_mean(&names::near(name, known));
+        let hint = hint.unwrap_or_else(|| format!("`unspool {COMMAND} --help` lists all flags"));
+        Failure::usage(format!("{}: there is no flag `{key}`", self.place), hint)
+    }
+}
+
+/// Whether a flag's name has a dot behind `name`.
+fn is_under(argument: &Arg, name: &str) -> bool {
+    argument.get_long().and_then(|long| long.strip_prefix(name)).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A value as it is written on a command line.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Reads the file's flags by themselves, so that a value that does not fit is told with the file's name.
+fn check(place: &str, flags: &[String]) -> Result<(), Failure> {
+    let alone = ["unspool", COMMAND].map(str::to_owned).into_iter().chain(flags.iter().cloned());
+    match Cli::command().try_get_matches_from(alone) {
+        Ok(_) => Ok(()),
+        Err(error) => match usage::failure(&error) {
+            Some(Failure::Usage { message, hint }) => {
+                Err(Failure::Usage { message: format!("{place}: {message}"), hint })
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_have_dashes_up_to_the_dot() {
+        for (given, read) in [
+            ("--tool_call_parser", "--tool-call-parser"),
+            ("--a_b=c_d", "--a-b=c_d"),
+            ("--a_b.c_d=e_f", "--a-b.c_d=e_f"),
+            ("a_b", "a_b"),
+            ("-a_b", "-a_b"),
+        ] {
+            assert_eq!(dashed(given.into()), read);
+        }
+    }
+
+    #[test]
+    fn values_are_written_as_their_flags_take_them() {
+        let command = clap::Command::new("serve")
+            .arg(Arg::new("a").long("a-flag").action(ArgAction::SetTrue))
+            .arg(Arg::new("b").long("several").action(ArgAction::Append))
+            .arg(Arg::new("c").long("one"))
+            .arg(Arg::new("d").long("group.inner-switch").action(ArgAction::SetTrue))
+            .arg(Arg::new("e").long("group.inner_value"));
+        let given = HashSet::from(["--taken".to_owned()]);
+        let reader = Flags { place: "f.yaml", given: &given, known: with_long_names(command.get_arguments()) };
+        let written = |text: &str| {
+            let fields: Map<String, Value> = serde_saphyr::from_str(text).expect("it is YAML");
+            let flags: Result<Vec<_>, _> = fields.iter().map(|(key, value)| reader.of(key, value)).collect();
+            flags.map(|flags| flags.concat().join(" ")).map_err(|_| ())
+        };
+        for (text, flags) in [
+            ("a_flag: true", "--a-flag"),
+            ("--a-flag: false", ""),
+            ("several: [1, b, -c]", "--several=1 --several=b --several=-c"),
+            ("several: only", "--several=only"),
+            ("one: [1, b]", "--one=[1,\"b\"]"),
+            ("one:\n  x: {y: true}", "--one={\"x\":{\"y\":true}}"),
+            ("one: 1.5", "--one=1.5"),
+            ("one:", ""),
+            ("group:\n  inner-switch: true\n  inner_value: z", "--group.inner-switch --group.inner_value=z"),
+            ("group.inner_value: z", "--group.inner_value=z"),
+        ] {
+            assert_eq!(written(text).as_deref(), Ok(flags), "{text}");
+        }
+        for text in ["a_flag: 1", "other: 1", "group:\n  other: 1", "group: 1"] {
+            assert!(written(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_taken_out_of_the_arguments() {
+        let take = |arguments: &[&str]| {
+            let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            take_file(&mut arguments).map(|file| (file, arguments))
+        };
+        let (file, rest) = take(&["u", "serve", "--config", "a.yaml", "--port", "1"]).expect("it has a value");
+        assert_eq!((file, rest.len()), (Some("a.yaml".into()), 4));
+        let (file, rest) = take(&["u", "serve", "--config=b.yaml"]).expect("it has a value");
+        assert_eq!((file, rest.len()), (Some("b.yaml".into()), 2));
+        for wrong in [
+            &["u", "serve", "--config"][..],
+            &["--config", "--port"],
+            &["--config="],
+            &["--config", "a", "--config", "b"],
+        ] {
+            assert!(take(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

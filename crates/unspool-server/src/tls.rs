@@ -1,0 +1,161 @@
+//! TLS: the certificate that the gateway shows, and a listener that speaks it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::serve::Listener;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ServerConfig, WebPkiClientVerifier};
+use rustls::{RootCertStore, crypto};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::config::HttpConfig;
+use crate::error::StartupError;
+
+/// Time that a client has to shake hands.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How long nothing is accepted after an error such as too many open files.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Clients that may be shaking hands at once; further ones wait in the system's queue.
+const MOST_HANDSHAKES: usize = 1024;
+
+/// The settings of TLS, if the gateway serves https.
+///
+/// # Errors
+/// A file cannot be read, holds no certificate or key, or the two do not belong together.
+pub fn acceptor(config: &HttpConfig) -> Result<Option<TlsAcceptor>, StartupError> {
+    let (Some(certificate), Some(key)) = (&config.ssl_certfile, &config.ssl_keyfile) else { return Ok(None) };
+    let chain = certificates("--ssl-certfile", certificate)?;
+    let secret = private_key(key)?;
+    let provider = Arc::new(crypto::ring::default_provider());
+    let setting = |error: rustls::Error| StartupError::new(format!("TLS cannot be set up: {error}"));
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let builder = builder.map_err(setting)?;
+    let builder = match &config.ssl_ca_certs {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for root in certificates("--ssl-ca-certs", path)? {
+                roots.add(root).map_err(|error| unusable("--ssl-ca-certs", path, &error.to_string()))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = if config.ssl_cert_reqs == 1 { verifier.allow_unauthenticated() } else { verifier };
+            let verifier = verifier.build();
+            builder.with_client_cert_verifier(
+                verifier.map_err(|error| unusable("--ssl-ca-certs", path, &error.to_string()))?,
+            )
+        }
+    };
+    let mut settings = builder.with_single_cert(chain, secret).map_err(|error| {
+        let message = format!(
+            "the key {} and the certificate {} cannot be used together: {error}",
+            key.display(),
+            certificate.display()
+        );
+        StartupError::new(message)
+            .hint("--ssl-keyfile must be the private key of the first certificate in --ssl-certfile")
+    })?;
+    settings.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Some(TlsAcceptor::from(Arc::new(settings))))
+}
+
+fn unusable(flag: &str, path: &Path, what: &str) -> StartupError {
+    StartupError::new(format!("{flag}: {} cannot be used: {what}", path.display()))
+        .hint("it must hold certificates in PEM: -----BEGIN CERTIFICATE-----")
+}
+
+fn certificates(flag: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, StartupError> {
+    let text = read(flag, path)?;
+    let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let list = list.map_err(|error| unusable(flag, path, &error.to_string()))?;
+    if list.is_empty() { Err(unusable(flag, path, "there is no certificate in it")) } else { Ok(list) }
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartupError> {
+    let text = read("--ssl-keyfile", path)?;
+    // The key itself is in no message.
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
+        StartupError::new(format!("--ssl-keyfile: {} holds no private key that can be read", path.display()))
+            .hint("it must be in PEM and without a password; `openssl pkey -in KEY -out PLAIN` takes one away")
+    })
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, StartupError> {
+    std::fs::read(path).map_err(|error| {
+        StartupError::new(format!("{flag}: cannot read {}: {error}", path.display()))
+            .hint("check the path, and that the gateway may read the file")
+    })
+}
+
+/// A listener whose connections are handed on once they have shaken hands. A client that is slow at that keeps nobody waiting.
+pub struct TlsListener {
+    inner: TcpListener,
+    acceptor: TlsAcceptor,
+    shaking: JoinSet<Option<(TlsStream<TcpStream>, SocketAddr)>>,
+}
+
+impl TlsListener {
+    /// A listener on top of `inner`.
+    #[must_use]
+    pub fn new(inner: TcpListener, acceptor: TlsAcceptor) -> Self {
+        Self { inner, acceptor, shaking: JoinSet::new() }
+    }
+}
+
+impl Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            // Both can be given up and asked again without anything getting lost.
+            tokio::select! {
+                Some(shaken) = self.shaking.join_next() => {
+                    if let Ok(Some(connection)) = shaken {
+                        return connection;
+                    }
+                }
+                accepted = self.inner.accept(), if self.shaking.len() < MOST_HANDSHAKES => match accepted {
+                    Ok((stream, address)) => {
+                        let acceptor = self.acceptor.clone();
+                        self.shaking.spawn(async move {
+                            match timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
+                                Ok(Ok(stream)) => Some((stream, address)),
+                                Ok(Err(error)) => {
+                                    tracing::debug!(%error, "a client did not get through the TLS handshake");
+                                    None
+                                }
+                                Err(_) => None,
+                            }
+                        });
+                    }
+                    Err(error) if is_of_one_connection(&error) => {}
+                    Err(error) => {
+                        tracing::error!(%error, "no connection can be accepted");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.inner.local_addr()
+    }
+}
+
+/// Whether an error is about the connection that was to come, not about the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,159 @@
+//! Which format a checkpoint writes, told from its own files: the `[[detect]]` rules of all format files, weighed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::format::detect::Detect;
+use crate::format::source::{Facts, Source};
+use crate::registry::Registry;
+use crate::setup::{Half, SetupError, SetupErrorKind};
+
+/// What is known of a checkpoint. A condition on something that is not known does not hold. Nothing is read here: whoever asks brings the contents of the files.
+#[derive(Clone, Copy, Default)]
+pub struct Checkpoint<'a> {
+    /// The source of the chat template for requests with tools; `None`: it has none, or none is known.
+    pub template: Option<&'a str>,
+    /// Whether a text is one entry of the vocabulary; `None`: the vocabulary is not known.
+    pub has_token: Option<&'a dyn Fn(&str) -> bool>,
+    /// `model_type` of the model's configuration, and its `architectures`.
+    pub model_types: &'a [&'a str],
+}
+
+impl fmt::Debug for Checkpoint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("template", &self.template.map(str::len))
+            .field("has_token", &self.has_token.is_some())
+            .field("model_types", &self.model_types)
+            .finish()
+    }
+}
+
+/// A name that was told from a checkpoint's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// The name.
+    pub name: String,
+    /// What speaks for it, in words.
+    pub why: String,
+}
+
+/// How much speaks for a rule: the markers of the template decide, then the model's type, then the vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Weight {
+    template: usize,
+    model_type: bool,
+    tokens: usize,
+}
+
+impl Registry {
+    /// The name of a half that a checkpoint's files speak for. Of several rules that hold, the one with the most texts in the
+    /// template counts, then one that names the model's type, then the one with the most tokens.
+    ///
+    /// # Errors
+    /// [`SetupErrorKind::Unsure`]: no rule holds, or the most speaks for two names; the message has the candidates. A format
+    /// file that cannot be read.
+    pub fn detect(&self, half: Half, checkpoint: &Checkpoint<'_>) -> Result<Detected, SetupError> {
+        let mut candidates: Vec<(Weight, String, String)> = Vec::new();
+        for rule in self.rules()? {
+            let name = match half {
+                Half::Reasoning => rule.reasoning.as_ref(),
+                Half::Tools => rule.tools.as_ref(),
+            };
+            let (Some(name), Some(weight)) = (name, weight(&rule, checkpoint)) else { continue };
+            let candidate = (weight, name.clone(), why(&rule, weight, checkpoint));
+            match candidates.iter_mut().find(|(_, known, _)| known == name) {
+                Some(known) if known.0 < weight => *known = candidate,
+                Some(_) => {}
+                None => candidates.push(candidate),
+            }
+        }
+        candidates.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        match candidates.as_slice() {
+            [] => Err(unknown(half, checkpoint)),
+            [best, second, ..] if best.0 == second.0 => Err(undecided(half, &candidates)),
+            [(_, name, why), ..] => Ok(Detected { name: name.clone(), why: why.clone() }),
+        }
+    }
+
+    fn rules(&self) -> Result<Vec<Detect>, SetupError> {
+        let mut rules = Vec::new();
+        for source in self.sources()? {
+            rules.extend(rules_of(&source)?);
+        }
+        Ok(rules)
+    }
+}
+
+/// The rules of one file.
+pub(crate) fn rules_of(source: &Arc<Source>) -> Result<Vec<Detect>, SetupError> {
+    Ok(source.resolve(&Facts::default())?.detect)
+}
+
+/// How much speaks for a rule; `None`: one of its conditions does not hold, or is about something that is not known.
+fn weight(rule: &Detect, checkpoint: &Checkpoint<'_>) -> Option<Weight> {
+    if !rule.template.is_empty() || !rule.lacks.is_empty() {
+        let has = |text: &String| checkpoint.template.is_some_and(|template| template.contains(text.as_str()));
+        if checkpoint.template.is_none() || !rule.template.iter().all(has) || rule.lacks.iter().any(has) {
+            return None;
+        }
+    }
+    let is_entry = |token: &String| checkpoint.has_token.is_some_and(|has_token| has_token(token));
+    let named = rule.model_type.iter().any(|own| checkpoint.model_types.contains(&own.as_str()));
+    if !rule.tokens.iter().all(is_entry) || !(rule.model_type.is_empty() || named) {
+        return None;
+    }
+    let weight = Weight { template: rule.template.len(), model_type: named, tokens: rule.tokens.len() };
+    (weight > Weight { template: 0, model_type: false, tokens: 0 }).then_some(weight)
+}
+
+fn why(rule: &Detect, weight: Weight, checkpoint: &Checkpoint<'_>) -> String {
+    let quoted = |texts: &[String]| texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
+    let mut reasons = Vec::new();
+    if weight.template > 0 {
+        reasons.push(format!("the chat template has {}", quoted(&rule.template)));
+    }
+    if weight.model_type {
+        let own = checkpoint.model_types.iter().find(|own| rule.model_type.iter().any(|known| known == *own));
+        reasons.push(format!("the model is a `{}`", own.copied().unwrap_or_default()));
+    }
+    if weight.tokens > 0 {
+        reasons.push(format!("the vocabulary has {}", quoted(&rule.tokens)));
+    }
+    reasons.join("; ")
+}
+
+/// What was looked at, with its verb.
+fn looked_at(checkpoint: &Checkpoint<'_>) -> &'static str {
+    match (checkpoint.template, checkpoint.has_token) {
+        (Some(_), Some(_)) => "chat template and vocabulary have",
+        (Some(_), None) => "the chat template has",
+        (None, Some(_)) => "the vocabulary has (there is no chat template)",
+        (None, None) => "neither chat template nor vocabulary is known, so there are",
+    }
+}
+
+fn unknown(half: Half, checkpoint: &Checkpoint<'_>) -> SetupError {
+    let (flag, writes) = match half {
+        Half::Reasoning => (half.flag(), "thoughts"),
+        Half::Tools => (half.flag(), "calls"),
+    };
+    SetupError {
+        kind: SetupErrorKind::Unsure,
+        message: format!("{flag} auto: {} the marks of no format that is known here", looked_at(checkpoint)),
+        hint: Some(format!(
+            "name the format with {flag}; `unspool formats` lists the names. If the model writes no {writes}, leave {flag} out"
+        )),
+    }
+}
+
+fn undecided(half: Half, candidates: &[(Weight, String, String)]) -> SetupError {
+    let equal = candidates.iter().take_while(|candidate| candidate.0 == candidates[0].0);
+    let listed: Vec<String> = equal.map(|(_, name, why)| format!("`{name}` ({why})")).collect();
+    let flag = half.flag();
+    SetupError {
+        kind: SetupErrorKind::Unsure,
+        message: format!("{flag} auto: as much speaks for {}", listed.join(" as for ")),
+        hint: Some(format!("name the right one with {flag}")),
+    }
+}
