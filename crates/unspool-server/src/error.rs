@@ -51,14 +51,19 @@ impl ApiError {
         self
     }
 
+    /// What is wrong, and on a line of its own what to do about it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match &self.hint {
+            None => self.message.clone(),
+            Some(hint) => format!("{}\nhint: {hint}", self.message),
+        }
+    }
+
     /// The body: `{"error": {"message", "type", "param", "code"}}`.
     #[must_use]
     pub fn body(&self) -> Value {
-        let message = match &self.hint {
-            None => self.message.clone(),
-            Some(hint) => format!("{}\nhint: {hint}", self.message),
-        };
-        json!({"error": {"message": message, "type": self.kind, "param": self.param, "code": self.status.as_u16()}})
+        json!({"error": {"message": self.text(), "type": self.kind, "param": self.param, "code": self.status.as_u16()}})
     }
 }
 

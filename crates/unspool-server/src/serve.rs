@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::serve::{Listener, ListenerExt as _};
 use tokio::net::TcpListener;
 
 use crate::api;
@@ -71,6 +71,11 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
     match acceptor {
         None => {
             ready(&format!("http://{address}"));
+            // Tokens are small and must not wait until the client has confirmed the ones before.
+            let listener = listener.tap_io(|stream| {
+                // A stream that cannot is slower, no more.
+                let _ = stream.set_nodelay(true);
+            });
             until_told(listener, app).await.map_err(fault)
         }
         Some(acceptor) => {

@@ -125,6 +125,8 @@ impl Listener for TlsListener {
                 }
                 accepted = self.inner.accept(), if self.shaking.len() < MOST_HANDSHAKES => match accepted {
                     Ok((stream, address)) => {
+                        // Tokens are small and must not wait until the client has confirmed the ones before.
+                        let _ = stream.set_nodelay(true);
                         let acceptor = self.acceptor.clone();
                         self.shaking.spawn(async move {
                             match timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {

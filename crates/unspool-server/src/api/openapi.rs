@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
+use serde_json::Value;
 use utoipa::OpenApi;
 use utoipa::openapi::server::Server;
 
@@ -38,13 +39,16 @@ struct Document;
 /// The page: it reads the document beside it, and nothing from elsewhere.
 const PAGE: &str = include_str!("docs.html");
 
+/// What the answers of each endpoint look like, and what its request cannot do without.
+const ANSWERS: &str = include_str!("answers.json");
+
 /// `GET /openapi.json`.
 pub(super) async fn document(State(app): State<Arc<App>>) -> Response {
     let mut document = Document::openapi();
     if let Some(root) = app.http().root() {
         document.servers = Some(vec![Server::new(root)]);
     }
-    match document.to_json() {
+    match whole(&document) {
         Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(error) => crate::error::ApiError::new(
             axum::http::StatusCode::INTERNAL_SERVER_ERROR,
@@ -54,7 +58,62 @@ pub(super) async fn document(State(app): State<Arc<App>>) -> Response {
     }
 }
 
+/// The document with the answers in it.
+fn whole(document: &utoipa::openapi::OpenApi) -> serde_json::Result<String> {
+    let mut all = serde_json::to_value(document)?;
+    merge(&mut all, serde_json::from_str(ANSWERS)?);
+    Ok(all.to_string())
+}
+
+/// Puts `more` into `base`: objects are joined, anything else is replaced.
+fn merge(base: &mut Value, more: Value) {
+    match (base, more) {
+        (Value::Object(base), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, more) => *base = more,
+    }
+}
+
 /// `GET /docs`.
 pub(super) async fn page() -> Html<&'static str> {
     Html(PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_has_a_form_and_nothing_else_is_described() {
+        let document = serde_json::to_value(Document::openapi()).expect("it is JSON");
+        let answers: Value = serde_json::from_str(ANSWERS).expect("the answers are JSON");
+        for (path, methods) in answers["paths"].as_object().expect("there are paths") {
+            for method in methods.as_object().expect("a path has methods").keys() {
+                assert!(document["paths"][path][method].is_object(), "{method} {path}");
+            }
+        }
+        let whole: Value = serde_json::from_str(&whole(&Document::openapi()).expect("it is JSON")).expect("it is JSON");
+        for (path, methods) in whole["paths"].as_object().expect("there are paths") {
+            for (status, answer) in methods
+                .as_object()
+                .into_iter()
+                .flatten()
+                .flat_map(|(_, operation)| operation["responses"].as_object().into_iter().flatten())
+            {
+                assert!(answer["description"].is_string(), "{path} {status}");
+                assert!(path == "/health" || answer["content"].is_object(), "{path} {status}");
+            }
+        }
+        for (name, schema) in answers["components"]["schemas"].as_object().expect("there are schemas") {
+            let known = document["components"]["schemas"].get(name).is_some();
+            assert_eq!(
+                known,
+                schema.get("type").is_none(),
+                "{name}: a request's body is told of elsewhere, an answer only here"
+            );
+        }
+    }
 }

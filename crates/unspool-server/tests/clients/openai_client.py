@@ -2,14 +2,17 @@
 
     python openai_client.py http://127.0.0.1:8000/v1 [MORE URLS] [--api-key KEY] [--model NAME]
 
-Streams a thought, a sentence and two parallel calls, asks for the same in one piece, answers the calls, and checks all of
-it. Prints what it gets; exits with an error at the first thing that is not as it should be.
+Streams a thought, a sentence and two parallel calls, asks for the same in one piece and through the client's own helper for
+streams, answers the calls, and checks all of it. Prints what it gets; exits with an error at the first thing that is not as it
+should be.
 """
 
 import argparse
 import json
+from typing import Literal
 
 import openai
+import pydantic
 
 TOOLS = [
     {
@@ -38,6 +41,20 @@ TOOLS = [
     },
 ]
 MESSAGES = [{"role": "user", "content": "When can I sail from Looe?"}]
+
+
+class Tide(pydantic.BaseModel):
+    """The next tide at a port."""
+
+    port: str
+    kind: Literal["high", "low"]
+
+
+class Wind(pydantic.BaseModel):
+    """The wind at a port over some days."""
+
+    port: str
+    days: int = pydantic.Field(ge=1, le=5)
 
 
 class Answer:
@@ -128,12 +145,29 @@ def check(client, model):
     print("answer:   ", answer.content)
     assert answer.content.strip() and not answer.calls and answer.finish_reason == "stop", answer.__dict__
 
+    check_helper(client, model)
+
     try:
         client.chat.completions.create(model=model, messages=MESSAGES, tools=[])
     except openai.BadRequestError as error:
         assert error.param == "tools", error.body
     else:
         raise AssertionError("an empty list of tools is refused")
+
+
+def check_helper(client, model):
+    """The client folds the stream itself, and makes the arguments objects of the classes that the tools were made of."""
+    tools = [openai.pydantic_function_tool(Tide, name="tide"), openai.pydantic_function_tool(Wind, name="wind")]
+    with client.chat.completions.stream(model=model, messages=MESSAGES, tools=tools, seed=5) as events:
+        kinds = [event.type for event in events]
+        choice = events.get_final_completion().choices[0]
+    calls = choice.message.tool_calls
+    kind = "tool_calls.function.arguments"
+    assert calls and kinds.count(f"{kind}.delta") > 3 and kinds.count(f"{kind}.done") == len(calls), kinds
+    for call in calls:
+        print("helper:   ", repr(call.function.parsed_arguments))
+        assert isinstance(call.function.parsed_arguments, {"tide": Tide, "wind": Wind}[call.function.name]), call
+    assert choice.message.reasoning.strip() and choice.finish_reason == "tool_calls", choice
 
 
 if __name__ == "__main__":

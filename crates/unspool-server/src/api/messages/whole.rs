@@ -59,7 +59,7 @@ impl Content {
                 let Some((block, text)) = open.take() else { return };
                 self.blocks.push(match block {
                     Block::Thought => json!({"type": "thinking", "thinking": text, "signature": signature()}),
-                    Block::Text => json!({"type": "text", "text": text, "citations": null}),
+                    Block::Text => json!({"type": "text", "text": text}),
                     Block::Call { id, name } => {
                         self.calls = self.calls.and(complete);
                         json!({"type": "tool_use", "id": id, "name": name, "input": input(&text)})

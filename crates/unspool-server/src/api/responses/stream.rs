@@ -9,6 +9,7 @@ use crate::api::sse::{self, event};
 use crate::backend::BackendError;
 use crate::blocks::{BlockEvent, Blocks};
 use crate::engine::{Step, TokenCounts};
+use crate::error::ApiError;
 
 /// Shows an answer as the events of the Responses API.
 pub(super) struct Writer {
@@ -62,7 +63,7 @@ impl sse::Writer for Writer {
     }
 
     fn fail(&mut self, error: BackendError, out: &mut Vec<u8>) {
-        self.end(&Outcome::Failed(error.message), out);
+        self.end(&Outcome::Failed(ApiError::from(error).text()), out);
     }
 }
 

@@ -42,6 +42,9 @@ use crate::prompt::{self, PromptRenderer};
 
 /// Time for the connection to come about.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long a connection without work is kept. Servers of these kinds close one after five seconds, and a request that meets the
+/// closing would be lost.
+const IDLE_TIME: Duration = Duration::from_secs(4);
 /// Most bytes of an error body, a list of models or a rendered prompt.
 const LONGEST_BODY: usize = 16 << 20;
 
@@ -67,6 +70,7 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIME)
+            .pool_idle_timeout(IDLE_TIME)
             .read_timeout(Duration::from_secs(config.backend_timeout))
             .build()
             .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
