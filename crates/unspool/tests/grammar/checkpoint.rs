@@ -79,7 +79,7 @@ fn sampled(about: &str, template: &Value, marks: &[&str], choice: &Value) -> Res
     for with_thought in [false, true] {
         let markers = marks.iter().map(|m| (*m).to_owned()).collect();
         let options = Options { level: StrictLevel::Parameter, with_thought, ..Options::default() };
-        let mut case = Case::of(pair(template, with_thought), about, markers, &fields, options)?;
+        let mut case = Case::of(pair(template, with_thought), about, markers, &fields, &options)?;
         for number in 0..sample_count() as u64 {
             let mut random = Random::new(about, number);
             let text = case.machine.sample(&mut case.matcher, &mut random)?;

@@ -75,10 +75,11 @@ def bounded(node):
 
 
 def beyond(tag):
-    """What xgrammar cannot: a number with bounds has at most six digits behind its point, and no escape stands in a string
-    that has a pattern, as no alternative of one may begin with a backslash."""
+    """What xgrammar cannot: a number with bounds has at most six digits behind its point, no escape stands in a string that
+    has a pattern, as no alternative of one may begin with a backslash; and no white space in front of JSON, which
+    llguidance takes in some places."""
     names = set(bounded(tag))
-    patterns = [r"\.\d{7}"]
+    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]"]
     if None in names:
         patterns.append(r"\\")
     elif names:

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod corrections;
 mod dump;
+mod keys;
 mod machine;
 #[path = "../roundtrip/messages.rs"]
 #[allow(dead_code)]
@@ -67,13 +68,8 @@ struct Case {
 
 impl Case {
     fn new(names: &Names, fields: &Value, level: StrictLevel, with_thought: bool) -> Result<Self, String> {
-        Self::of(
-            names.pair(),
-            names,
-            messages::markers(names),
-            fields,
-            Options { level, with_thought, ..Options::default() },
-        )
+        let options = Options { level, with_thought, ..Options::default() };
+        Self::of(names.pair(), names, messages::markers(names), fields, &options)
     }
 
     /// `names`: what faults name the pair.
@@ -82,10 +78,10 @@ impl Case {
         names: impl std::fmt::Display,
         mut markers: Vec<String>,
         fields: &Value,
-        options: Options,
+        options: &Options,
     ) -> Result<Self, String> {
         let request = request(fields);
-        let grammar = pair.grammar(&request, &options).map_err(|e| format!("{names}: {e}"))?;
+        let grammar = pair.grammar(&request, options).map_err(|e| format!("{names}: {e}"))?;
         let grammar = grammar.ok_or_else(|| format!("{names}: no grammar"))?;
         let mut triggers = Vec::new();
         literals(&grammar.structural_tag(), &mut markers, &mut triggers);

@@ -1,5 +1,7 @@
 //! Structural tags that vLLM builds and that the crate with its builders has not: written from their shapes.
 
+#![expect(clippy::needless_pass_by_value, reason = "a tag is put together from its pieces")]
+
 use serde_json::{Value, json};
 
 /// A tool, as a builder sees it.

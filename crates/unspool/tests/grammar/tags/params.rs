@@ -113,6 +113,8 @@ impl Reader<'_> {
         match node["exact"].get(which) {
             Some(Value::String(text)) => self.literal(text, at),
             Some(Value::Array(all)) => all.iter().flat_map(|text| self.literal(text.as_str().unwrap(), at)).collect(),
+            // This style has white space between parameters only.
+            _ if node["style"] == "minimax_m3_xml" && matches!(which, "" | "close") => Ends::from([at]),
             _ => {
                 let rest = &self.text[at..];
                 let most = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();

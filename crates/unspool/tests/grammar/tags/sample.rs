@@ -178,6 +178,7 @@ impl Samples<'_> {
         match node["exact"].get(which) {
             Some(Value::String(text)) => out.push_str(text),
             Some(Value::Array(all)) => out.push_str(all[self.random.below(all.len())].as_str().unwrap()),
+            _ if node["style"] == "minimax_m3_xml" && matches!(which, "open" | "close") => {}
             _ => out.push_str(["", "", "\n", " ", "\n\n"][self.random.below(5)]),
         }
     }
