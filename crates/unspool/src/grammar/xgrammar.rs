@@ -51,10 +51,11 @@ impl Writer<'_> {
                     "tags": self.tags(trigger, then, depth),
                     "at_least_one": false, "stop_after_first": once, "excludes": excludes,
                 });
-                let all = if rest == without {
-                    tags
-                } else {
-                    json!({"type": "or", "elements": [any_text(&rest.plain()), tags]})
+                let text = || any_text(&rest.plain());
+                let all = match (rest == without, once) {
+                    (true, _) => tags,
+                    (false, true) => json!({"type": "or", "elements": [text(), tags]}),
+                    (false, false) => json!({"type": "sequence", "elements": [tags, text()]}),
                 };
                 if ends.is_empty() {
                     all

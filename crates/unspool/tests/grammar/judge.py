@@ -75,11 +75,11 @@ def bounded(node):
 
 
 def beyond(tag):
-    """What xgrammar cannot: a number with bounds has at most six digits behind its point, no escape stands in a string that
-    has a pattern, as no alternative of one may begin with a backslash; and no white space in front of JSON, which
-    llguidance takes in some places."""
+    """What xgrammar cannot: a number with bounds has at most six digits behind its point and is never -0; no escape stands in
+    a string that has a pattern, as no alternative of one may begin with a backslash; no white space in front of JSON, which
+    llguidance takes in some places. And what our tags do not say: values that nest more than three levels in themselves."""
     names = set(bounded(tag))
-    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]"]
+    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b", r"(?:next\W{0,3}:.*){4}"]
     if None in names:
         patterns.append(r"\\")
     elif names:
