@@ -79,7 +79,7 @@ def beyond(tag):
     a string that has a pattern, as no alternative of one may begin with a backslash; no white space in front of JSON, which
     llguidance takes in some places. And what our tags do not say: values that nest more than three levels in themselves."""
     names = set(bounded(tag))
-    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b", r"(?:next\W{0,3}:.*){4}"]
+    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b", r"(?:next\W{0,3}:.*){3}"]
     if None in names:
         patterns.append(r"\\")
     elif names:
