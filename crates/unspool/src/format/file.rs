@@ -366,6 +366,23 @@ pub enum By {
 pub struct Grammar {
     /// `written`, or also `compact` (the templates without their white space).
     pub spellings: List,
+    /// Further templates of a call, such as a model also writes.
+    pub calls: List,
+    /// What a reply may end with, beside what the templates write: the end of a message.
+    pub ends: List,
+    /// What a call of a tool that is not strict may hold.
+    pub free: Free,
+}
+
+/// `grammar.free`: the parameters of a tool that is not strict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Free {
+    /// Any names with any values.
+    #[default]
+    Any,
+    /// Those that the tool declares with values of their types, in any number (vLLM's tag for GLM).
+    Declared,
 }
 
 /// `[serve]`

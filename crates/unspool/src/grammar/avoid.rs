@@ -17,35 +17,45 @@ struct Trie {
 /// A first character of a literal that comes again inside one would need an automaton; such a literal is cut there, so
 /// that a little more than the literal is excluded.
 pub(super) fn expression(avoid: &Avoid) -> String {
-    if avoid.entities { within(avoid, &['&'], "&(?:lt|gt|amp);") } else { within(avoid, &[], "") }
-}
-
-/// The same for a text in which some characters stand only in a `unit` of their own: escapes, say.
-pub(super) fn within(avoid: &Avoid, special: &[char], unit: &str) -> String {
+    let (special, unit): (&[char], _) = if avoid.entities { (&['&'], "&(?:lt|gt|amp);") } else { (&[], "") };
     let plain = avoid.plain().into_iter().filter(|l| !l.contains(special));
-    let mut root = Trie::default();
-    for literal in cut(&plain.collect::<Vec<_>>()) {
-        let mut at = &mut root;
-        for c in literal.chars() {
-            at = at.next.entry(c).or_default();
-        }
-        at.end = true;
-    }
+    let root = Trie::new(&cut(&plain.collect::<Vec<_>>()));
     let mut firsts: Vec<char> = root.next.keys().copied().collect();
     firsts.extend(special);
-    let character = if firsts.is_empty() {
-        r"(?:.|\n)".to_owned()
-    } else {
-        format!("[^{}]", firsts.iter().map(|c| in_class(*c)).collect::<String>())
-    };
-    let begun: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| begun(*c, t)).collect();
     let units = if unit.is_empty() { String::new() } else { format!("|{unit}") };
+    let character = if firsts.is_empty() { r"(?:.|\n)".to_owned() } else { class_without(&firsts) };
+    let begun: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| begun(*c, t)).collect();
     if begun.is_empty() {
         return format!("(?:{character}{units})*");
     }
     let left: Vec<String> = root.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| left(*c, t, &firsts)).collect();
     let begun = format!("(?:{})*", begun.join("|"));
     format!("(?:{character}|{begun}(?:{}{units}))*{begun}", left.join("|"))
+}
+
+/// Blanks that may stand behind a bracket.
+const BLANKS: &str = r"[ \t]*";
+
+/// An expression for all texts in which none of the closers stands behind a `)`, with or without blanks between. The
+/// `special` characters stand only in a `unit` of their own: escapes, say.
+pub(super) fn behind_bracket(closers: &[String], special: &[char], unit: &str) -> String {
+    if closers.is_empty() {
+        return format!("(?:{}|{unit})*", class_without(special));
+    }
+    let trie = Trie::new(closers);
+    let firsts: Vec<char> = special.iter().copied().chain([')']).collect();
+    let character = class_without(&firsts);
+    let begun: Vec<String> = trie.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| begun(*c, t)).collect();
+    let begun = format!(r"(?:\){BLANKS}(?:{})?)*", begun.join("|"));
+    let over: Vec<char> = trie.next.keys().copied().chain(firsts.iter().copied()).chain([' ', '\t']).collect();
+    let mut left: Vec<String> = trie.next.iter().filter(|(_, t)| !t.end).map(|(c, t)| left(*c, t, &firsts)).collect();
+    left.push(class_without(&over));
+    format!(r"(?:{character}|{begun}{unit}|{begun}\){BLANKS}(?:{}))*{begun}", left.join("|"))
+}
+
+/// A class of all characters but these.
+fn class_without(characters: &[char]) -> String {
+    format!("[^{}]", characters.iter().map(|c| in_class(*c)).collect::<String>())
 }
 
 /// An expression for one character that begins none of the literals.
@@ -63,6 +73,20 @@ pub(super) fn firsts(avoid: &Avoid) -> String {
     firsts.sort_unstable();
     firsts.dedup();
     firsts.into_iter().map(in_class).collect()
+}
+
+impl Trie {
+    fn new(literals: &[String]) -> Self {
+        let mut root = Self::default();
+        for literal in literals {
+            let mut at = &mut root;
+            for c in literal.chars() {
+                at = at.next.entry(c).or_default();
+            }
+            at.end = true;
+        }
+        root
+    }
 }
 
 /// Any proper beginning of the literals below.
@@ -157,6 +181,32 @@ mod tests {
         }
         for good in ["a < b", "</b>", "<b>", "if (a<b)"] {
             assert!(fits(good), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_closer_is_kept_from_behind_a_bracket() {
+        let unit = r#"\\[nrt\\'"]"#;
+        let inner = behind_bracket(&["<|end|>".to_owned()], &['\'', '\\', '\n'], unit);
+        let pattern = format!("^(?:{inner})$");
+        let fits = |text: &str| fancy_regex::Regex::new(&pattern).unwrap().is_match(text).unwrap();
+        for good in [
+            "",
+            "a",
+            "<|end|>",
+            "f(x) <|en",
+            "f(x)]<|end|>",
+            "))",
+            "()<|e)<|",
+            ") \\n<|end|>",
+            ")<|\\'<|end|>",
+            ") x<|end|>",
+            ")",
+        ] {
+            assert!(fits(good), "{good}");
+        }
+        for bad in [")<|end|>", "f(x)  <|end|>", "))<|end|>", ")<|e)<|end|>", ")\t<|end|>x", "it's", "\n", "\\x"] {
+            assert!(!fits(bad), "{bad}");
         }
     }
 

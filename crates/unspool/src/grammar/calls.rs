@@ -1,8 +1,8 @@
 //! Calls: heads, arguments, blocks.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::format::file::{Container, Delimited, Escape, FormatFile, Group, Shape};
+use crate::format::file::{Container, Delimited, Escape, FormatFile, Free, Group, Shape};
 use crate::format::template::{Part, Slot, Template};
 use crate::json::write::string;
 use crate::render::markup::first_literal;
@@ -234,7 +234,12 @@ impl<'a> Calls<'a> {
     fn params(&self, function: &Function) -> Filled {
         let param = self.words.params.first().ok_or_else(|| GrammarError::new("the format shows no parameter"))?;
         let params = Params::new(self.file, param, self.in_value());
-        if function.strict { params.strict(&schema::arguments(&function.parameters)) } else { Ok(params.free()) }
+        let schema = schema::arguments(&function.parameters);
+        match self.file.grammar.free {
+            _ if function.strict => params.strict(&schema),
+            Free::Declared => params.declared(&schema),
+            Free::Any => Ok(params.free()),
+        }
     }
 
     fn elements(&mut self, function: &Function) -> Filled {
@@ -244,26 +249,17 @@ impl<'a> Calls<'a> {
         if function.strict { elements.strict(&schema) } else { elements.free(&schema) }
     }
 
-    /// The markers behind a list's closing bracket: behind a parenthesis they end a string that nothing closed.
-    fn behind_brackets(&self) -> Vec<String> {
-        let blocks = self.file.tools.block.iter();
-        let closers =
-            blocks.filter_map(|block| Some(block.rsplit_once("{calls}")?.1.replace("{?", "").replace('}', "")));
-        let markers = closers.map(|closer| closer.trim().trim_start_matches(']').trim().to_owned());
-        markers.filter(|marker| !marker.is_empty()).collect()
-    }
-
     fn kwargs(&mut self, function: &Function) -> Filled {
         let schema = schema::arguments(&function.parameters);
-        let avoid = self.in_value().and(self.behind_brackets());
-        let mut values = Values::new(Python { avoid }, &schema, &mut self.rules);
+        let mut values = Values::new(Python { closers: self.words.block_ends() }, &schema, &mut self.rules);
         let any = Value::Bool(true);
         let place = Place::root(&schema);
         let object =
             place.object().filter(|o| function.strict && (o.contains_key("properties") || o.contains_key("required")));
         let Some(object) = object else {
             let closed = function.strict && schema.get("additionalProperties") == Some(&Value::Bool(false));
-            let value = values.value(place.at(&any))?;
+            let others = schema.get("additionalProperties").filter(|_| function.strict).unwrap_or(&any);
+            let value = values.value(place.at(others))?;
             let member =
                 Node::sequence([Node::Regex("[A-Za-z_][A-Za-z0-9_]{0,63}".to_owned()), Node::text("="), value]);
             return Ok(if closed { Node::nothing() } else { separated(member, 0, None, ", ") });
@@ -302,10 +298,14 @@ impl<'a> Calls<'a> {
         };
         let place = Place::root(schema);
         let any = Value::Bool(true);
-        let object = place.object().filter(|o| function.strict && o.contains_key("properties"));
-        let Some(object) = object else {
+        let is_listed = |o: &Map<String, Value>| o.contains_key("properties") || o.contains_key("required");
+        let Some(object) = place.object().filter(|o| function.strict && is_listed(o)) else {
             let key = Node::Regex(ANY_KEY.to_owned());
-            let member = Node::sequence([key, Node::text(format!(":{open}")), slot.value(place.at(&any))]);
+            let others = schema.get("additionalProperties").filter(|_| function.strict).unwrap_or(&any);
+            if others == &Value::Bool(false) {
+                return Ok(Node::nothing());
+            }
+            let member = Node::sequence([key, Node::text(format!(":{open}")), slot.value(place.at(others))]);
             return Ok(separated(member, 0, None, ","));
         };
         members(&object, ",", |key, schema| {

@@ -111,8 +111,16 @@ impl<'a> Elements<'a> {
         let size = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
         let any = Value::Bool(true);
         let item = self.item;
+        let first: Vec<Value> = schema.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
+        // A tuple is written in full.
+        let mut all = first.iter().map(|one| self.element(item, place.at(one))).collect::<Result<Vec<_>, _>>()?;
         let of = self.element(item, place.at(schema.get("items").unwrap_or(&any)))?;
-        Ok(Node::Repeat { of: Box::new(of), least: size("minItems").unwrap_or(0), most: size("maxItems") })
+        if !of.is_impossible() {
+            let least = size("minItems").unwrap_or(0).saturating_sub(first.len());
+            let most = size("maxItems").map(|most| most.saturating_sub(first.len()));
+            all.push(Node::Repeat { of: Box::new(of), least, most });
+        }
+        Ok(Node::sequence(all))
     }
 }
 

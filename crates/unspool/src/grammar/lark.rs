@@ -76,7 +76,12 @@ impl Writer {
             }
             Node::Until { without, end } => self.until(without, end),
             Node::Rest { without } => self.named("TEXT", without_literals(&expressions(without))),
-            Node::Free { without, rest, trigger, then, once } => self.free([without, rest], trigger, then, *once),
+            Node::Free { without, rest, trigger, then, once, ends } => {
+                let call = self.triggered(without, trigger, then);
+                let rest = self.rest(rest, trigger, ends);
+                let ending = self.ending(ends);
+                if *once { self.named("free", format!("{rest} | {call} {ending}")) } else { format!("{call}* {rest}") }
+            }
             Node::Regex(pattern) => self.named("PATTERN", format!("/{pattern}/")),
             Node::Json { schema, without } => {
                 let mut schema = schema::guarded(schema, without, true);
@@ -96,18 +101,27 @@ impl Writer {
         self.named("UNTIL", format!("({}) {}", without_literals(&all), Value::from(end)))
     }
 
-    fn free(&mut self, [without, rest]: [&Avoid; 2], trigger: &str, then: &Node, once: bool) -> String {
+    /// Text up to a trigger, and what comes with that.
+    fn triggered(&mut self, without: &Avoid, trigger: &str, then: &Node) -> String {
         let until = self.until(without, trigger);
         let then = self.node(then);
+        self.named("triggered", format!("{until} {then}"))
+    }
+
+    /// One of some literals, or none.
+    fn ending(&mut self, ends: &[String]) -> String {
+        let all: Vec<String> = ends.iter().map(|end| Value::from(end.as_str()).to_string()).collect();
+        if all.is_empty() { String::new() } else { format!("{}?", self.named("ending", all.join(" | "))) }
+    }
+
+    /// Text to the end of the output, or to a literal that ends it.
+    fn rest(&mut self, rest: &Avoid, trigger: &str, ends: &[String]) -> String {
         // Where the trigger is complete, the text that would go on without it must be over.
-        let ends = rest.literals.iter().any(|l| trigger.contains(l.as_str()));
-        let rest = if ends { rest.clone() } else { rest.clone().and([trigger]) };
-        let rest = self.named("TEXT", without_literals(&expressions(&rest)));
-        if once {
-            return self.named("free", format!("{rest} | {until} {then}"));
-        }
-        let call = self.named("triggered", format!("{until} {then}"));
-        format!("{call}* {rest}")
+        let over = rest.literals.iter().any(|l| trigger.contains(l.as_str()));
+        let rest = if over { rest.clone() } else { rest.clone().and([trigger]) };
+        let mut all = vec![self.named("TEXT", without_literals(&expressions(&rest)))];
+        all.extend(ends.iter().map(|end| self.until(&rest.clone().but(&[end.as_str()]), end)));
+        self.named("rest", all.join(" | "))
     }
 }
 

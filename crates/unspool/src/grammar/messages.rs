@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::format::file::{Channels, RouteAs};
 use crate::format::template::{Part, Slot, Template};
 use crate::render::markup::literal_text;
-use crate::render::words::{Words, after, before};
+use crate::render::words::{Words, after, before, template};
 
 use super::calls::{Calls, is_message};
 use super::node::{Avoid, Node};
@@ -156,20 +156,30 @@ impl<'a> Messages<'a> {
 
     fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, GrammarError> {
         let call = self.words.calls.first().ok_or_else(|| GrammarError::new("the format shows no call"))?;
-        let template = match self.words.blocks.first() {
+        let written = match self.words.blocks.first() {
             Some(block) => &Template { parts: spliced(block, call) },
             None => call,
         };
         let node = if self.channels.is_some() {
-            let all = calls.functions.iter().map(|function| {
-                let message = self.message(template, &function.name);
-                calls.call_parts(&message, Some(function))
-            });
-            Node::choice(all.collect::<Result<Vec<_>, _>>()?)
+            let mut all = Vec::new();
+            for function in calls.functions {
+                let message = self.message(written, &function.name);
+                all.push(calls.call_parts(&message, Some(function))?);
+                for further in &self.further(calls)? {
+                    all.push(calls.call_parts(&further.parts, Some(function))?);
+                }
+            }
+            Node::choice(all)
         } else {
-            calls.call_parts(&template.parts, None)?
+            calls.call_parts(&written.parts, None)?
         };
         Ok(without_end(node))
+    }
+
+    /// Other templates of a call that a model writes.
+    fn further(&self, calls: &Calls<'_>) -> Result<Vec<Template>, GrammarError> {
+        let all = calls.file.grammar.calls.iter();
+        all.map(|text| template(text).map_err(|e| GrammarError::new(&e.message))).collect()
     }
 
     /// A template with the message around it, where it shows none: that of an answer, but to the function.

@@ -21,6 +21,7 @@
 
 mod avoid;
 mod calls;
+mod checkpoint;
 mod elements;
 mod fill;
 mod lark;
@@ -170,14 +171,12 @@ impl Pair {
         if calling.is_none() && options.answer.is_none() {
             return Ok(None);
         }
-        if plan.checkpoint.is_some() {
+        if plan.checkpoint.is_some() && plan.refuses() {
             return Err(GrammarError {
                 message: "response_template parsing cannot guarantee the form of a reply".to_owned(),
                 hint: Some("serve this model with a parser of its own format".to_owned()),
             });
         }
-        let words =
-            Words::read(plan.reasoning.as_ref(), tools, request).map_err(|e| GrammarError::new(&e.to_string()))?;
         let functions = functions(request, scope.all_strict)?;
         let must_call = calling.is_some() && !matches!(request.tool_choice, ToolChoice::Auto);
         let wish = Wish {
@@ -186,6 +185,12 @@ impl Pair {
             thought: options.with_thought.then_some(options.thought_open),
             answer: options.answer.as_ref().filter(|_| !must_call),
         };
+        if let Some(spec) = &plan.checkpoint {
+            let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish)?;
+            return Ok(Some(Grammar { root, thinks: options.with_thought, rules: Vec::new() }));
+        }
+        let words =
+            Words::read(plan.reasoning.as_ref(), tools, request).map_err(|e| GrammarError::new(&e.to_string()))?;
         let mut calls = calling.map(|file| Calls {
             words: &words,
             file,

@@ -23,8 +23,8 @@ pub(crate) enum Node {
     Rest { without: Avoid },
     /// Any text without some literals and, wherever it has `trigger`, what `then` says behind it. With `once`, that comes at most
     /// once and ends the output. Text behind the last of them has none of `rest`; where that is less than `without`, it may
-    /// have more.
-    Free { without: Avoid, rest: Avoid, trigger: String, then: Box<Node>, once: bool },
+    /// have more. One of `ends` may stand at the end of all.
+    Free { without: Avoid, rest: Avoid, trigger: String, then: Box<Node>, once: bool, ends: Vec<String> },
     /// What a regular expression matches as a whole. It is written so that all backends read it alike: classes, groups,
     /// repetitions, `\n`, `\t`, `\\`.
     Regex(String),

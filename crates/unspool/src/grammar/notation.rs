@@ -10,21 +10,30 @@ use super::values::Notation;
 
 /// Python's literals.
 pub(super) struct Python {
-    /// What no string must have.
-    pub(super) avoid: Avoid,
+    /// What ends a call right behind its bracket, in a string too.
+    pub(super) closers: Vec<String>,
 }
 
 impl Python {
     fn quoted(&self, quote: char) -> Node {
-        let inner = avoid::within(&self.avoid, &[quote, '\\', '\n', '\r'], r#"\\[nrt\\'"]"#);
+        let inner = avoid::behind_bracket(&self.closers, &[quote, '\\', '\n', '\r'], r#"\\[nrt\\'"]"#);
         Node::Regex(format!("{quote}{inner}{quote}"))
+    }
+
+    /// Whether a closer stands behind a bracket in a text.
+    fn is_closed_in(&self, text: &str) -> bool {
+        let behind = text.split(')').skip(1).map(str::trim_start);
+        behind.into_iter().any(|rest| self.closers.iter().any(|closer| rest.starts_with(closer.as_str())))
     }
 }
 
 impl Notation for Python {
     fn string(&self, schema: &Map<String, Value>) -> Node {
         Node::choice(['\'', '"'].map(|quote| {
-            let avoid = self.avoid.clone().and([quote.to_string().as_str(), "\\", "\n", "\r"]);
+            let mut avoid = Avoid::nothing().and([quote.to_string().as_str(), "\\", "\n", "\r"]);
+            if !self.closers.is_empty() {
+                avoid = avoid.and([")"]);
+            }
             match text::bounded(schema, &avoid) {
                 Some(expression) => Node::Regex(format!("{quote}(?:{expression}){quote}")),
                 None => self.quoted(quote),
@@ -41,7 +50,8 @@ impl Notation for Python {
     }
 
     fn constant(&self, value: &Value) -> Option<Node> {
-        Some(Node::text(python(value)))
+        let text = python(value);
+        (!self.is_closed_in(&text)).then(|| Node::text(text))
     }
 
     fn key(&self, key: &str) -> Option<Node> {

@@ -83,6 +83,8 @@ pub(super) struct Params<'a> {
     slot: text::Slot,
     /// White space behind the end of a value.
     behind: Vec<Node>,
+    /// Line breaks of the template may be missing.
+    compact: bool,
 }
 
 impl<'a> Params<'a> {
@@ -90,13 +92,14 @@ impl<'a> Params<'a> {
     pub(super) fn new(file: &'a FormatFile, template: &'a Template, avoid: Avoid) -> Self {
         let at = template.position(|s| s == Slot::Value).map_or(template.parts.len(), |at| at + 1);
         let (frame, end, mut behind) = closer(&template.parts[at..]);
-        if file.grammar.spellings.iter().any(|s| s == "compact") {
+        let compact = file.grammar.spellings.iter().any(|s| s == "compact");
+        if compact {
             let is_blank = |n: &Node| matches!(n, Node::Literal(text) if text.trim().is_empty());
             behind = behind.into_iter().map(|n| if is_blank(&n) { n.optional() } else { n }).collect();
         }
         let params = &file.tools.params;
         let slot = text::Slot { avoid, end, frame, escape: params.escape, trimmed: params.trim == Trim::All };
-        Self { file, template, slot, behind }
+        Self { file, template, slot, behind, compact }
     }
 
     /// Arguments that fit a schema.
@@ -125,6 +128,22 @@ impl<'a> Params<'a> {
                 .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
             Ok(self.parameter(&Node::text(self.attribute(key)), place.at(schema)))
         })
+    }
+
+    /// The parameters that a schema declares, with values of their types, in any number; any where it declares none.
+    pub(super) fn declared(&self, root: &Value) -> Result<Node, GrammarError> {
+        let place = Place::root(root);
+        let properties = place.object().and_then(|o| o.get("properties").and_then(Value::as_object).cloned());
+        let Some(properties) = properties.filter(|p| !p.is_empty()) else { return Ok(self.free()) };
+        let one = |(key, schema): (&String, &Value)| {
+            crate::render::check_key(key, self.file.tools.loose)
+                .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
+            let kinds: Vec<Value> = place.at(schema).branches().into_iter().map(of_kind).collect();
+            let kinds = serde_json::json!({ "anyOf": kinds });
+            Ok(self.parameter(&Node::text(self.attribute(key)), place.at(&kinds)))
+        };
+        let all = properties.iter().map(one).collect::<Result<Vec<_>, GrammarError>>()?;
+        Ok(Node::choice(all).many())
     }
 
     /// Any parameters with any values.
@@ -167,13 +186,24 @@ impl<'a> Params<'a> {
     /// The template with a key, a word for the type, and a value with its end.
     fn written(&self, key: &Node, word: &str, value: Node) -> Node {
         let at = self.template.position(|s| s == Slot::Value).unwrap_or(self.template.parts.len());
-        let head = fill::parts(&self.template.parts[..at], &mut |slot| match slot {
+        let head = fill::spelled(&self.template.parts[..at], self.compact);
+        let head = fill::parts(&head, &mut |slot| match slot {
             Slot::Key => Ok(key.clone()),
             Slot::Type | Slot::String => Ok(Node::text(word)),
             _ => Ok(Node::nothing()),
         });
         let head = head.unwrap_or_default();
         Node::sequence(head.into_iter().chain([value]).chain(self.behind.iter().cloned()))
+    }
+}
+
+/// The schema of a branch that says no more than its type, or its value.
+fn of_kind(branch: Branch) -> Value {
+    match branch {
+        Branch::Const(value) => serde_json::json!({ "const": value }),
+        Branch::Text(_) => serde_json::json!({ "type": "string" }),
+        Branch::Other(name, _) => serde_json::json!({ "type": name }),
+        Branch::Any => Value::Bool(true),
     }
 }
 

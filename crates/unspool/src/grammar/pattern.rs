@@ -1,6 +1,6 @@
 //! A schema's patterns.
 
-use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
 use super::avoid;
 use super::node::Avoid;
@@ -17,6 +17,63 @@ pub(super) fn without(pattern: &str, avoid: &Avoid) -> String {
         // What cannot be read is given as it is: the backend says what is wrong with it.
         Err(_) => pattern.to_owned(),
     }
+}
+
+/// A character of a JSON string as it is written there: itself, or an escape.
+const WRITTEN: &str = r#"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})"#;
+/// Escapes of characters beyond ASCII.
+const BEYOND_ASCII: &str =
+    r"\\u(?:00[89a-fA-F][0-9a-fA-F]|0[1-9a-fA-F][0-9a-fA-F]{2}|[1-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})";
+
+/// A pattern for a value, as one for the text between the quotes of a JSON string.
+pub(super) fn in_json(pattern: &str) -> String {
+    match regex_syntax::Parser::new().parse(&anchored(pattern, r"(?:.|\n)")) {
+        Ok(hir) => format!("^(?:{})$", escaped_in_json(&hir)),
+        Err(_) => pattern.to_owned(),
+    }
+}
+
+/// So many characters between the quotes of a JSON string; xgrammar's own bounds count an escape by its letters.
+pub(super) fn length_in_json(least: u64, most: Option<u64>) -> String {
+    let most = most.map(|m| m.to_string()).unwrap_or_default();
+    format!("^{WRITTEN}{{{least},{most}}}$")
+}
+
+fn escaped_in_json(hir: &Hir) -> String {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            let mut out = String::new();
+            crate::json::write::string(&mut out, &String::from_utf8_lossy(&literal.0));
+            avoid::escaped_text(&out[1..out.len() - 1])
+        }
+        HirKind::Class(class) => class_in_json(class),
+        HirKind::Repetition(r) => format!("(?:{}){}", escaped_in_json(&r.sub), times(r)),
+        HirKind::Capture(c) => format!("(?:{})", escaped_in_json(&c.sub)),
+        HirKind::Concat(parts) => parts.iter().map(escaped_in_json).collect(),
+        HirKind::Alternation(parts) => {
+            format!("(?:{})", parts.iter().map(escaped_in_json).collect::<Vec<_>>().join("|"))
+        }
+        HirKind::Empty | HirKind::Look(_) => String::new(),
+    }
+}
+
+/// A character of a class: itself where a JSON string has it as it is, else its escape.
+fn class_in_json(class: &Class) -> String {
+    let Some(class) = unicode(class) else { return "[]".to_owned() };
+    let has = |c: char| class.ranges().iter().any(|r| r.start() <= c && c <= r.end());
+    let mut plain = class.clone();
+    let special = [('\0', '\x1f'), ('"', '"'), ('\\', '\\')].map(|(a, b)| ClassUnicodeRange::new(a, b));
+    plain.difference(&ClassUnicode::new(special));
+    let mut all = Vec::new();
+    if !plain.ranges().is_empty() {
+        all.push(ranges(&plain));
+    }
+    let escapes = [('"', r#"""#), ('\\', r"\\"), ('\n', "n"), ('\r', "r"), ('\t', "t"), ('\x08', "b"), ('\x0c', "f")];
+    all.extend(escapes.iter().filter(|(c, _)| has(*c)).map(|(_, escape)| format!(r"\\{escape}")));
+    if class.ranges().iter().any(|r| r.start() <= '\u{80}' && r.end() >= '\u{ffff}') {
+        all.push(BEYOND_ASCII.to_owned());
+    }
+    format!("(?:{})", all.join("|"))
 }
 
 /// A pattern fits anywhere in a string; where it is not anchored, other text may stand.
@@ -39,14 +96,7 @@ fn written(hir: &Hir, firsts: &[char]) -> String {
         HirKind::Literal(literal) => avoid::escaped_text(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(class) => class_of(class, firsts),
         HirKind::Repetition(r) => {
-            let most = r.max.map(|m| m.to_string()).unwrap_or_default();
-            let times = match (r.min, r.max) {
-                (0, None) => "*".to_owned(),
-                (1, None) => "+".to_owned(),
-                (0, Some(1)) => "?".to_owned(),
-                (least, _) => format!("{{{least},{most}}}"),
-            };
-            format!("(?:{}){times}", written(&r.sub, firsts))
+            format!("(?:{}){}", written(&r.sub, firsts), times(r))
         }
         HirKind::Capture(c) => format!("(?:{})", written(&c.sub, firsts)),
         HirKind::Concat(parts) => parts.iter().map(|p| written(p, firsts)).collect(),
@@ -87,16 +137,32 @@ fn character_of(ranges: &[ClassUnicodeRange], dice: &mut impl FnMut(usize) -> us
     plain.get(dice(plain.len())).copied().or_else(|| ranges.first().map(ClassUnicodeRange::start))
 }
 
+/// How often something comes.
+fn times(r: &Repetition) -> String {
+    let most = r.max.map(|m| m.to_string()).unwrap_or_default();
+    match (r.min, r.max) {
+        (0, None) => "*".to_owned(),
+        (1, None) => "+".to_owned(),
+        (0, Some(1)) => "?".to_owned(),
+        (least, _) => format!("{{{least},{most}}}"),
+    }
+}
+
+fn unicode(class: &Class) -> Option<ClassUnicode> {
+    match class {
+        Class::Unicode(class) => Some(class.clone()),
+        Class::Bytes(class) => class.to_unicode_class(),
+    }
+}
+
 fn class_of(class: &Class, firsts: &[char]) -> String {
-    let mut class = match class {
-        Class::Unicode(class) => class.clone(),
-        Class::Bytes(class) => match class.to_unicode_class() {
-            Some(class) => class,
-            None => return "[]".to_owned(),
-        },
-    };
+    let Some(mut class) = unicode(class) else { return "[]".to_owned() };
     let less: Vec<ClassUnicodeRange> = firsts.iter().map(|c| ClassUnicodeRange::new(*c, *c)).collect();
-    class.difference(&regex_syntax::hir::ClassUnicode::new(less));
+    class.difference(&ClassUnicode::new(less));
+    ranges(&class)
+}
+
+fn ranges(class: &ClassUnicode) -> String {
     let ranges: String = class
         .ranges()
         .iter()
@@ -122,6 +188,28 @@ fn character(c: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_a_json_string_a_pattern_is_of_escapes_too() {
+        let fits =
+            |pattern: &str, text: &str| fancy_regex::Regex::new(&in_json(pattern)).unwrap().is_match(text).unwrap();
+        for (pattern, good, bad) in [
+            ("[0-9]", r#"a \" 5 \u00e9"#, r#"a " 5"#),
+            ("^a.b$", r#"a\"b"#, "a\\b"),
+            ("^\"x\"$", r#"\"x\""#, "\"x\""),
+            ("^[^<]{2}$", r"\n\\", "<a"),
+            ("^[a-f]+$", "fab", r"\u0061"),
+        ] {
+            assert!(fits(pattern, good), "{pattern} {good}");
+            assert!(!fits(pattern, bad), "{pattern} {bad}");
+        }
+        let length = fancy_regex::Regex::new(&length_in_json(1, Some(2))).unwrap();
+        assert!(
+            length.is_match(r#"\"\u00e9"#).unwrap()
+                && !length.is_match("abc").unwrap()
+                && !length.is_match("").unwrap()
+        );
+    }
 
     #[test]
     fn a_pattern_keeps_what_it_says_and_loses_markup() {

@@ -30,36 +30,54 @@ pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish
     if words.channels().is_some() || words.contents().any(|c| c.header.is_some()) {
         return messages::reply(words, calls, wish);
     }
-    let answer = wish.answer.map(|schema| framed(words, schema));
+    let (thought, blank) = match wish.thought {
+        Some(open) => thought(words, open.unwrap_or(words.thinking == Thinking::Open))?,
+        None => (Node::nothing(), Node::nothing()),
+    };
+    let answer = wish.answer.map(|schema| Node::sequence([blank.clone(), framed(words, schema)]));
     let rest = match (calls, answer) {
         (None, Some(answer)) => answer,
         (None, None) => Node::Rest { without: Avoid::nothing() },
         (Some(calls), answer) => {
             let unit = calls.unit()?;
             match answer {
-                _ if wish.must_call => required(&unit, wish.once),
-                Some(answer) => Node::choice([required(&unit, wish.once), answer]),
-                None => auto(words, calls, unit, wish.once),
+                _ if wish.must_call => required(words, calls, &unit, wish.once),
+                Some(answer) => Node::choice([required(words, calls, &unit, wish.once), answer]),
+                None => Node::sequence([blank, auto(words, calls, unit, wish.once)]),
             }
         }
     };
-    Ok(match wish.thought {
-        Some(open) => Node::sequence([thought(words, open.unwrap_or(words.thinking == Thinking::Open))?, rest]),
-        None => rest,
-    })
+    Ok(Node::sequence([thought, rest]))
 }
 
-/// Calls and nothing else.
-fn required(unit: &Unit, once: bool) -> Node {
-    let lead = Node::text(&*unit.lead).optional();
-    if unit.single || once {
-        return Node::sequence([lead, unit.node.clone()]);
-    }
-    if let Some(separator) = unit.between.strip_suffix(unit.lead.as_str()).filter(|_| unit.compact) {
-        let of = Box::new(Node::sequence([lead, unit.node.clone()]));
-        return Node::List { of, between: separator.to_owned() };
-    }
-    Node::sequence([lead, Node::List { of: Box::new(unit.node.clone()), between: unit.between.clone() }])
+/// White space in front of calls: a model writes some behind its thought, whatever the template has there.
+const BLANKS: &str = r"[ \t\r\n]{1,4}";
+
+/// Calls and nothing else but what never shows: an answer's frame with nothing in it, and the end of the message.
+fn required(words: &Words<'_>, calls: &Calls<'_>, unit: &Unit, once: bool) -> Node {
+    let blanks = Node::Regex(BLANKS.to_owned()).optional();
+    let ends = Node::choice(calls.file.grammar.ends.iter().map(Node::text));
+    let ends = if ends.is_impossible() { Node::nothing() } else { ends.optional() };
+    let units = if unit.single || once {
+        unit.node.clone()
+    } else if let Some(separator) = unit.between.strip_suffix(unit.lead.as_str()).filter(|_| unit.compact) {
+        let lead = Node::text(&*unit.lead).optional();
+        let more = Node::sequence([Node::text(separator), lead, unit.node.clone()]).many();
+        Node::sequence([unit.node.clone(), more])
+    } else {
+        Node::List { of: Box::new(unit.node.clone()), between: unit.between.clone() }
+    };
+    let frame = match empty_frame(words) {
+        Some(frame) => Node::sequence([frame, blanks.clone()]).optional(),
+        None => Node::nothing(),
+    };
+    Node::sequence([blanks, frame, units, ends])
+}
+
+/// The frame of an answer that says nothing; the prompt may have opened it.
+fn empty_frame(words: &Words<'_>) -> Option<Node> {
+    let [open, close] = around(words.frames.first()?, Slot::Content);
+    Some(Node::sequence([Node::text(open.trim()).optional(), Node::text(close.trim())]))
 }
 
 /// Text and calls as the model likes.
@@ -72,10 +90,13 @@ fn auto(words: &Words<'_>, calls: &Calls<'_>, unit: Unit, once: bool) -> Node {
         // Calls count only where nothing precedes; so text begins with what begins no call.
         let first: String = unit.node.prefix().chars().take(1).map(|c| format!("\\{c}")).collect();
         let text = Node::sequence([Node::Regex(format!("[^\\s{first}]")), Node::Rest { without: markup }]);
-        return Node::choice([text.optional(), required(&unit, once)]);
+        return Node::choice([text.optional(), required(words, calls, &unit, once)]);
     }
     let trigger = trigger(&unit.node, &markup);
-    free(unit, once, trigger, markup)
+    let then = Box::new(unit.node.behind(&trigger));
+    let without = markup.but(&[trigger.as_str()]);
+    let ends = calls.file.grammar.ends.to_vec();
+    Node::Free { rest: without.clone(), without, trigger, then, once, ends }
 }
 
 /// JSON that is a call without any marker: text without calls may have other JSON, text with calls none.
@@ -85,13 +106,14 @@ fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoi
     // A key may be written with escapes.
     let rest = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
     let trigger = trigger(&unit.node, &markup);
-    Node::Free { without: markup.and(["{", "["]), rest, then: Box::new(unit.node.behind(&trigger)), trigger, once }
-}
-
-fn free(unit: Unit, once: bool, trigger: String, markup: Avoid) -> Node {
-    let then = Box::new(unit.node.behind(&trigger));
-    let without = markup.but(&[trigger.as_str()]);
-    Node::Free { rest: without.clone(), without, trigger, then, once }
+    Node::Free {
+        without: markup.and(["{", "["]),
+        rest,
+        then: Box::new(unit.node.behind(&trigger)),
+        trigger,
+        once,
+        ends: Vec::new(),
+    }
 }
 
 /// The literal that begins calls: up to the first cut, and not beyond one that text must not have anyway.
@@ -121,20 +143,28 @@ pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
         .and(plain)
 }
 
-/// A thought before everything else. One that is open must be closed, any other may be missing.
-fn thought(words: &Words<'_>, is_open: bool) -> Result<Node, GrammarError> {
+/// A thought before everything else, and the white space behind it. One that is open must be closed, any other may be missing.
+fn thought(words: &Words<'_>, is_open: bool) -> Result<(Node, Node), GrammarError> {
+    let none = (Node::nothing(), Node::nothing());
     let (Some(template), false) = (words.thoughts.first(), words.thinking == Thinking::Unknown) else {
-        return Ok(Node::nothing());
+        return Ok(none);
     };
     if words.thinks_in_content() {
-        return Ok(Node::nothing());
+        return Ok(none);
     }
     let at = before(template, |s| s == Slot::Thought);
     let (_, open) = fill::lead(at);
     let open = Node::sequence(fill::parts(&open, &mut |_| Ok(Node::nothing()))?);
-    let (text, behind) = thought_text(words, template);
-    let inner = Node::sequence(std::iter::once(text).chain(behind.into_iter().map(Node::optional)));
-    Ok(if is_open { Node::sequence([open.optional(), inner]) } else { Node::sequence([open, inner]).optional() })
+    let (inner, behind) = thought_text(words, template);
+    let (behind, blank): (Vec<Node>, Vec<Node>) = behind.into_iter().partition(|n| !is_blank(n));
+    let inner = Node::sequence(std::iter::once(inner).chain(behind.into_iter().map(Node::optional)));
+    let node =
+        if is_open { Node::sequence([open.optional(), inner]) } else { Node::sequence([open, inner]).optional() };
+    Ok((node, Node::sequence(blank.into_iter().map(Node::optional))))
+}
+
+fn is_blank(node: &Node) -> bool {
+    matches!(node, Node::Literal(text) if text.trim().is_empty())
 }
 
 /// The text of a thought with its closer, and what the template writes behind that.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::avoid;
 use super::node::Avoid;
+use super::{avoid, pattern};
 
 /// Deepest nesting of references and unions that is looked through.
 const DEEPEST: usize = 32;
@@ -242,6 +242,85 @@ fn close(schema: &mut Value, alone: bool) {
     }
 }
 
+/// A schema for xgrammar, which takes what is not said for forbidden: further members and items are said, members that are
+/// required and not listed are listed, and of what all must hold (`allOf`) one schema is made.
+pub(super) fn explicit(schema: &Value) -> Value {
+    said(Place::root(schema))
+}
+
+fn said(place: Place<'_>) -> Value {
+    let Value::Object(map) = place.schema else { return place.schema.clone() };
+    if map.contains_key("allOf") {
+        let all = place.alternatives(place.schema.clone(), 0);
+        let all: Vec<Value> = all.iter().filter(|s| s.get("allOf").is_none()).map(|s| said(place.at(s))).collect();
+        return match <[Value; 1]>::try_from(all) {
+            Ok([one]) => one,
+            Err(all) if all.is_empty() => place.schema.clone(),
+            Err(all) => json!({ "anyOf": all }),
+        };
+    }
+    let each = |value: &Value| said(place.at(value));
+    let inner = |(key, value): (&String, &Value)| {
+        let value = match (key.as_str(), value) {
+            ("patternProperties", Value::Object(all)) => {
+                all.iter().map(|(k, v)| (pattern::in_json(k), each(v))).collect::<Map<_, _>>().into()
+            }
+            ("properties" | "$defs" | "definitions", Value::Object(all)) => {
+                all.iter().map(|(k, v)| (k.clone(), each(v))).collect::<Map<_, _>>().into()
+            }
+            ("anyOf" | "oneOf" | "prefixItems", Value::Array(all)) => all.iter().map(each).collect(),
+            ("items" | "additionalProperties", value) => each(value),
+            (_, value) => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    let mut out: Map<String, Value> = map.iter().map(inner).collect();
+    let is = |name: &str| match map.get("type") {
+        Some(Value::String(own)) => own == name,
+        Some(Value::Array(names)) => names.iter().any(|n| n == name),
+        _ => false,
+    };
+    if is("object") {
+        say_members(&mut out);
+    }
+    if is("string") {
+        say_text(&mut out);
+    }
+    if is("array") && !out.contains_key("items") && !out.contains_key("unevaluatedItems") {
+        out.insert("items".to_owned(), Value::Bool(true));
+    }
+    Value::Object(out)
+}
+
+/// Patterns and lengths are of the text between the quotes, to xgrammar: escapes and all.
+fn say_text(map: &mut Map<String, Value>) {
+    let bound = |key: &str| map.get(key).and_then(Value::as_u64);
+    let pattern = match (map.get("pattern").and_then(Value::as_str), bound("minLength"), bound("maxLength")) {
+        (Some(pattern), ..) => pattern::in_json(pattern),
+        (None, None, None) => return,
+        (None, least, most) => pattern::length_in_json(least.unwrap_or(0), most),
+    };
+    map.remove("minLength");
+    map.remove("maxLength");
+    map.insert("pattern".to_owned(), pattern.into());
+}
+
+fn say_members(map: &mut Map<String, Value>) {
+    let says = ["additionalProperties", "patternProperties", "unevaluatedProperties"];
+    if !says.iter().any(|k| map.contains_key(*k)) {
+        map.insert("additionalProperties".to_owned(), Value::Bool(true));
+    }
+    let others = map.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
+    let lists = |key: &&str| map.get("properties").is_some_and(|p| p.get(*key).is_some());
+    let missing: Vec<String> = required(map).into_iter().filter(|k| !lists(k)).map(str::to_owned).collect();
+    if missing.is_empty() || map.contains_key("patternProperties") {
+        return;
+    }
+    if let Value::Object(properties) = map.entry("properties").or_insert_with(|| json!({})) {
+        properties.extend(missing.into_iter().map(|key| (key, others.clone())));
+    }
+}
+
 /// Whether a branch shares its object with the members of others.
 fn has_members(schema: &Value) -> bool {
     schema.get("allOf").is_some()
@@ -349,7 +428,7 @@ impl Guard<'_> {
     fn string(&self, map: &mut Map<String, Value>) {
         let bound = |key: &str| map.get(key).and_then(Value::as_u64);
         let pattern = if let Some(Value::String(pattern)) = map.get("pattern") {
-            super::pattern::without(pattern, self.avoid)
+            pattern::without(pattern, self.avoid)
         } else if map.contains_key("format") {
             return;
         } else if let (None, None) = (bound("minLength"), bound("maxLength")) {

@@ -101,6 +101,10 @@ impl<'a, N: Notation> Values<'a, N> {
         let any = Value::Bool(true);
         let items = self.value(place.at(schema.get("items").unwrap_or(&any)))?;
         let comma = self.notation.comma();
+        let none = items.is_impossible();
+        if first.is_empty() && none {
+            return Ok(Node::text("[]"));
+        }
         if first.is_empty() {
             return Ok(self.bracketed("[", separated(items, least, most, comma), "]"));
         }
@@ -110,7 +114,7 @@ impl<'a, N: Notation> Values<'a, N> {
             all.push(Node::text(if i > 0 { comma } else { "" }));
             all.push(self.value(place.at(item))?);
         }
-        if schema.get("items") != Some(&Value::Bool(false)) {
+        if !none {
             let more = Node::sequence([Node::text(comma), items]);
             let least = least.saturating_sub(first.len());
             all.push(Node::Repeat { of: Box::new(more), least, most: most.map(|m| m.saturating_sub(first.len())) });

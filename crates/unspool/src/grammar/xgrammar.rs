@@ -44,14 +44,24 @@ impl Writer<'_> {
                 json!({"type": "sequence", "elements": [text, {"type": "const_string", "value": &end[begun..]}]})
             }
             Node::Rest { without } => any_text(&without.plain()),
-            Node::Free { without, rest, trigger, then, once } => {
+            Node::Free { without, rest, trigger, then, once, ends } => {
                 let (excludes, begun) = without.plain_before(trigger);
                 let tags = json!({
                     "type": "triggered_tags", "triggers": [&trigger[..begun]],
                     "tags": self.tags(trigger, then, depth),
                     "at_least_one": false, "stop_after_first": once, "excludes": excludes,
                 });
-                if rest == without { tags } else { json!({"type": "or", "elements": [any_text(&rest.plain()), tags]}) }
+                let text = || any_text(&rest.plain());
+                let all = match (rest == without, once) {
+                    (true, _) => tags,
+                    (false, true) => json!({"type": "or", "elements": [text(), tags]}),
+                    (false, false) => json!({"type": "sequence", "elements": [tags, text()]}),
+                };
+                if ends.is_empty() {
+                    all
+                } else {
+                    json!({"type": "sequence", "elements": [all, self.node(&ending(ends), depth)]})
+                }
             }
             Node::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
             Node::Json { schema, without } => json_schema(schema, without),
@@ -115,6 +125,11 @@ impl Writer<'_> {
     }
 }
 
+/// One of some literals, or none.
+fn ending(ends: &[String]) -> Node {
+    Node::choice(ends.iter().map(Node::text)).optional()
+}
+
 fn alternatives(node: &Node) -> &[Node] {
     match node {
         Node::Choice(all) => all,
@@ -146,7 +161,7 @@ fn json_schema(schema: &Value, without: &Avoid) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), "json_schema".into());
     // A string's own bounds and entities are beyond the word for literals: those are written into the schema.
-    out.insert("json_schema".to_owned(), schema::guarded(schema, without, without.entities));
+    out.insert("json_schema".to_owned(), schema::explicit(&schema::guarded(schema, without, without.entities)));
     if !without.literals.is_empty() && !without.entities {
         out.insert("excludes".to_owned(), without.plain().into());
     }

@@ -1,7 +1,7 @@
 //! The words of a pair, as writing needs them: templates read, markup collected.
 
 use crate::format::file::{Channels, Content, FormatFile, Into, Off, StartState, Where};
-use crate::format::template::{Part, Slot, Template};
+use crate::format::template::{Cut, Part, Slot, Template, cuts};
 use crate::pair::{kwargs, thinks};
 use crate::request::Request;
 
@@ -109,6 +109,19 @@ impl<'a> Words<'a> {
         literals.add(self.params.iter().filter_map(first_literal).filter(|l| is_markup(l)));
         literals.add(self.call_markup());
         literals
+    }
+
+    /// A block's closers that are no punctuation: right behind a call's bracket they end it, although a string is open.
+    pub(crate) fn block_ends(&self) -> Vec<String> {
+        let close = |block: &Template| literal_text(after(block, Slot::Calls));
+        let mut out = Vec::new();
+        for text in self.blocks.iter().map(close) {
+            out.extend(cuts(&text).into_iter().filter_map(|cut| match cut {
+                Cut::Literal(literal) if literal.len() > 1 => Some(literal.to_owned()),
+                _ => None,
+            }));
+        }
+        out
     }
 
     /// Openers and closers of calls and blocks that are markup by themselves.

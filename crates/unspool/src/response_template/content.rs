@@ -108,7 +108,13 @@ impl ContentParser {
         let name = field.get("content").map_or(Ok("text"), |v| field.text("content", v))?;
         let empty = Value::Object(serde_json::Map::new());
         let args = Table::new(field.get("content_args").unwrap_or(&empty), &field.path("content_args"))?;
-        match name {
+        let hint = "known are text, int, float, bool, json, xml-inline, kv-lines";
+        Self::named(name, &args)?.ok_or_else(|| field.wrong("content", &format!("there is no parser `{name}`"), hint))
+    }
+
+    /// The parser of a name with its arguments; nothing if there is none of that name.
+    fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, String> {
+        let parser = match name {
             "text" => {
                 args.only(&["strip"])?;
                 Ok(Self::One(PairParser::Text { strip: args.get("strip").is_none() || args.switch("strip")? }))
@@ -119,7 +125,7 @@ impl ContentParser {
             }
             "json" => {
                 args.only(&["unquoted_keys", "string_delims", "allow_non_json"])?;
-                let string_delims = string_delims(&args)?;
+                let string_delims = string_delims(args)?;
                 let style = Style { unquoted_keys: args.switch("unquoted_keys")?, string_delims };
                 Ok(Self::One(PairParser::Json { style, allow_non_json: args.switch("allow_non_json")? }))
             }
@@ -136,7 +142,7 @@ impl ContentParser {
                     ));
                 }
                 let merge = args.switch("merge_duplicates")?;
-                Ok(Self::Xml { tag: Box::new(tag), value: value_parser(&args)?, merge })
+                Ok(Self::Xml { tag: Box::new(tag), value: value_parser(args)?, merge })
             }
             "kv-lines" => {
                 args.only(&["line_sep", "kv_sep", "value_parser", "strip"])?;
@@ -151,15 +157,13 @@ impl ContentParser {
                 Ok(Self::Lines {
                     line: text("line_sep", "\n")?,
                     pair: text("kv_sep", ":")?,
-                    value: value_parser(&args)?,
+                    value: value_parser(args)?,
                     strip,
                 })
             }
-            _ => {
-                let hint = "known are text, int, float, bool, json, xml-inline, kv-lines";
-                Err(field.wrong("content", &format!("there is no parser `{name}`"), hint))
-            }
-        }
+            _ => return Ok(None),
+        };
+        parser.map(Some)
     }
 
     /// Reads a region's content; nothing if it says nothing.
@@ -254,12 +258,22 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// The parser of a tag's or line's value: `{"name": …, "args": {…}}`, or a name alone; without one the text is the value.
 fn value_parser(args: &Table<'_>) -> Result<PairParser, String> {
-    let Some(value) = args.get("value_parser") else { return Ok(PairParser::Text { strip: true }) };
-    let name = args.text("value_parser", value)?;
-    PairParser::named(name).ok_or_else(|| {
-        args.wrong("value_parser", &format!("there is no parser `{name}`"), "known are text, int, float, bool, json")
-    })
+    let Some(value) = args.get("value_parser") else { return Ok(PairParser::Text { strip: false }) };
+    let unknown = || args.wrong("value_parser", "names no parser", "known are text, int, float, bool, json");
+    let Value::Object(_) = value else {
+        return PairParser::named(args.text("value_parser", value)?).ok_or_else(unknown);
+    };
+    let table = Table::new(value, &args.path("value_parser"))?;
+    table.only(&["name", "args"])?;
+    let name = table.get("name").map_or(Ok("text"), |v| table.text("name", v))?;
+    let empty = Value::Object(serde_json::Map::new());
+    let inner = Table::new(table.get("args").unwrap_or(&empty), &table.path("args"))?;
+    match ContentParser::named(name, &inner)? {
+        Some(ContentParser::One(parser)) => Ok(parser),
+        _ => Err(unknown()),
+    }
 }
 
 fn string_delims(args: &Table<'_>) -> Result<Vec<(String, String)>, String> {

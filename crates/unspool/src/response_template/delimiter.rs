@@ -34,6 +34,7 @@ pub(super) enum Delimiter {
 
 /// A pattern of a template.
 pub(super) struct Pattern {
+    source: String,
     /// Says how far a match may go on.
     dfa: DFA<Vec<u32>>,
     /// The automaton's pattern is the pattern itself.
@@ -215,6 +216,11 @@ fn automaton(pattern: &str, kind: MatchKind) -> Option<DFA<Vec<u32>>> {
 }
 
 impl Pattern {
+    /// The pattern as it was given, in the words of the Rust engines.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
         let pattern = from_python(pattern);
         let regex = build(&format!("\\G(?s:{pattern})"))?;
@@ -224,7 +230,7 @@ impl Pattern {
             .or_else(|| automaton(&wider(&pattern), MatchKind::All))
             .ok_or("it needs more memory than a pattern may have, or uses what no pattern here can")?;
         let first = first_bytes(&dfa)?;
-        Ok(Self { dfa, exact: is_exact, regex, first })
+        Ok(Self { source: pattern, dfa, exact: is_exact, regex, first })
     }
 
     /// What stands at `at`.

@@ -10,11 +10,13 @@ mod content;
 mod delimiter;
 mod json;
 mod machine;
+mod outline;
 mod spec;
 mod transform;
 mod value;
 
 pub(crate) use machine::{Call, Machine, MachineCx, MachineOut, MachineState, Phase};
+pub(crate) use outline::{CallContent, CallRegion, Outline, Piece, Region};
 pub(crate) use spec::{Halves, TemplateSpec};
 
 #[cfg(test)]

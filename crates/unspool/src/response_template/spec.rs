@@ -57,7 +57,7 @@ impl TemplateSpec {
     pub(crate) fn parse(template: &Value) -> Result<Self, String> {
         let top = Table::new(template, "response_template")?;
         top.only(&["version", "defaults", "fields", "start_anchor", "start_anchor_pattern"])?;
-        if top.get("version").and_then(Value::as_u64) != Some(1) {
+        if top.get("version").is_some_and(|version| version.as_u64() != Some(1)) {
             return Err(top.wrong("version", "must be 1", "this program reads version 1 of response templates"));
         }
         if let Some(defaults) = top.get("defaults") {

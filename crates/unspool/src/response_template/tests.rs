@@ -273,7 +273,6 @@ fn the_field_without_opener_may_be_the_thought() {
 fn templates_are_checked() {
     for (template, expected) in [
         (json!([]), "response_template: must be an object"),
-        (json!({"start_anchor": "x", "fields": {}}), "response_template.version"),
         (json!({"version": 2, "start_anchor": "x", "fields": {}}), "response_template.version"),
         (json!({"version": 1, "fields": {}}), "start_anchor: is missing"),
         (json!({"version": 1, "start_anchor": "x"}), "fields: is missing"),

@@ -21,6 +21,11 @@ impl Dump {
 }
 
 impl Dump {
+    /// Whether anybody asked for it.
+    pub(crate) fn is_wanted() -> bool {
+        std::env::var_os("GRAMMAR_DUMP").is_some()
+    }
+
     /// Adds a random text, if a structural tag admits all that the other grammar does.
     pub(crate) fn sampled(&mut self, text: &str) {
         if !self.loose {

@@ -1,9 +1,7 @@
 """Asks xgrammar itself whether it accepts and rejects what llguidance does.
 
-    GRAMMAR_DUMP=dump.jsonl GRAMMAR_SAMPLES=20 cargo test -p unspool --test grammar
-    python crates/unspool/tests/grammar/judge.py dump.jsonl
-
-It needs the package `xgrammar` 0.2.8. Of what that needs, torch and transformers are not used here and may be missing.
+`.ci/judge-grammars` installs xgrammar, runs the tests and this. Of what xgrammar needs, torch, triton and transformers are not
+used here and may be missing.
 """
 
 import importlib.machinery
@@ -63,14 +61,37 @@ import xgrammar  # noqa: E402
 from xgrammar.testing import _is_grammar_accept_string as accepts  # noqa: E402
 
 
-# Of a string with a bounded length, xgrammar counts an escape by its letters.
-ESCAPE_IN_BOUNDED = re.compile(r'"short"\s*:\s*"[^"]*\\\\')
+def bounded(node):
+    """The names of members whose text a pattern bounds; `None` among them: all of them."""
+    if isinstance(node, list):
+        for one in node:
+            yield from bounded(one)
+    if isinstance(node, dict):
+        for name, schema in [*node.get("properties", {}).items(), *node.get("$defs", {}).items()]:
+            if isinstance(schema, dict) and "pattern" in schema:
+                yield None if name == "any_text" else re.escape(name)
+        for one in node.values():
+            yield from bounded(one)
+
+
+def beyond(tag):
+    """What xgrammar cannot: a number with bounds has at most six digits behind its point and is never -0; no escape stands in
+    a string that has a pattern, as no alternative of one may begin with a backslash; no white space in front of JSON, which
+    llguidance takes in some places. And what our tags do not say: values that nest more than three levels in themselves."""
+    names = set(bounded(tag))
+    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b", r"(?:next\W{0,3}:.*){3}"]
+    if None in names:
+        patterns.append(r"\\")
+    elif names:
+        patterns.append(rf'"(?:{"|".join(names)})"\s*:\s*"[^"]*\\')
+    return re.compile("|".join(patterns))
 
 
 def check(case):
     grammar = xgrammar.Grammar.from_structural_tag(json.dumps(case["tag"]))
+    exempt = beyond(case["tag"])
     for text in case["accepted"]:
-        if not accepts(grammar, text) and not ESCAPE_IN_BOUNDED.search(text):
+        if not accepts(grammar, text) and not exempt.search(text):
             yield f"rejects {text!r}"
     for text in case["rejected"]:
         if accepts(grammar, text):

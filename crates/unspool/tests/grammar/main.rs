@@ -1,7 +1,10 @@
 //! Law 6: what a format's grammar admits, the parser reads as calls that fit their schemas; and what the renderer
 //! writes, the grammar admits. The grammar is compiled by llguidance and walked token by token.
 
+mod checkpoint;
+mod corrections;
 mod dump;
+mod keys;
 mod machine;
 #[path = "../roundtrip/messages.rs"]
 #[allow(dead_code)]
@@ -10,7 +13,10 @@ mod opened;
 #[path = "../roundtrip/pairs.rs"]
 #[allow(dead_code)]
 mod pairs;
+mod schemas;
+mod shapes;
 mod table;
+mod tags;
 mod theirs;
 mod tools;
 mod validate;
@@ -63,12 +69,21 @@ struct Case {
 
 impl Case {
     fn new(names: &Names, fields: &Value, level: StrictLevel, with_thought: bool) -> Result<Self, String> {
-        let pair = names.pair();
-        let request = request(fields);
         let options = Options { level, with_thought, ..Options::default() };
-        let grammar = pair.grammar(&request, &options).map_err(|e| format!("{names}: {e}"))?;
+        Self::of(names.pair(), names, messages::markers(names), fields, &options)
+    }
+
+    /// `names`: what faults name the pair.
+    fn of(
+        pair: Pair,
+        names: impl std::fmt::Display,
+        mut markers: Vec<String>,
+        fields: &Value,
+        options: &Options,
+    ) -> Result<Self, String> {
+        let request = request(fields);
+        let grammar = pair.grammar(&request, options).map_err(|e| format!("{names}: {e}"))?;
         let grammar = grammar.ok_or_else(|| format!("{names}: no grammar"))?;
-        let mut markers = messages::markers(names);
         let mut triggers = Vec::new();
         literals(&grammar.structural_tag(), &mut markers, &mut triggers);
         let machine = Machine::new(&markers, &triggers);

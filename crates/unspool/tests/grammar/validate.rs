@@ -30,6 +30,9 @@ pub(crate) fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), S
             }
             "allOf" => said.as_array().unwrap().iter().try_for_each(|s| check(root, s, value))?,
             "minimum" if value.as_f64().is_some_and(|v| v < said.as_f64().unwrap()) => return fault("is less than in"),
+            "exclusiveMinimum" if value.as_f64().is_some_and(|v| v <= said.as_f64().unwrap()) => {
+                return fault("is no more than in");
+            }
             "maximum" if value.as_f64().is_some_and(|v| v > said.as_f64().unwrap()) => return fault("is more than in"),
             "minLength" | "maxLength" | "minItems" | "maxItems" => {
                 size(word, said, value).or_else(|()| fault("is too long or short for"))?;

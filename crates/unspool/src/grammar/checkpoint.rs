@@ -1,0 +1,284 @@
+//! Replies in the form that a checkpoint's own template says: its literals around names and values.
+
+use serde_json::{Map, Value, json};
+
+use crate::format::file::Escape;
+use crate::json::write::string;
+use crate::response_template::{CallContent, CallRegion, Outline, Piece, Region, TemplateSpec};
+
+use super::calls::Function;
+use super::node::{Avoid, Node};
+use super::params::{ANY_KEY, members};
+use super::reply::Wish;
+use super::schema::{self, Branch, Place};
+use super::{GrammarError, text};
+
+/// Makes the grammar of a reply.
+pub(super) fn reply(spec: &TemplateSpec, functions: Option<&[Function]>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+    let outline = spec.outline().map_err(|why| GrammarError {
+        message: format!("the checkpoint's `response_template` has no grammar: {why}"),
+        hint: Some("leave the demand out, or serve this model with a parser of its own format".to_owned()),
+    })?;
+    let reply = Reply { outline: &outline, wish };
+    let calls = match (functions, &outline.calls) {
+        (Some(functions), Some(region)) => Some(reply.calls(region, functions)?),
+        (Some(_), None) => return Err(GrammarError::new("the checkpoint's `response_template` has no calls")),
+        (None, _) => None,
+    };
+    let rest = match &calls {
+        Some(calls) if wish.must_call => reply.only(calls),
+        Some(calls) if wish.answer.is_none() => reply.auto(calls),
+        Some(calls) => Node::choice([reply.only(calls), reply.answer()]),
+        None => reply.answer(),
+    };
+    Ok(match wish.thought {
+        Some(open) => Node::sequence([reply.thought(open == Some(true)), rest]),
+        None => rest,
+    })
+}
+
+struct Reply<'a> {
+    outline: &'a Outline,
+    wish: Wish<'a>,
+}
+
+/// A call of one of the functions, without the end of its region.
+struct Call {
+    node: Node,
+    close: Vec<String>,
+}
+
+impl Call {
+    fn whole(&self) -> Node {
+        Node::sequence([self.node.clone(), one_of(&self.close)])
+    }
+}
+
+impl Reply<'_> {
+    /// What opens regions that stand in no other.
+    fn openers(&self) -> Avoid {
+        let thought = self.outline.thought.iter().flat_map(|r| r.open.iter());
+        let answer = self.outline.answer.iter().flat_map(|r| r.open.iter());
+        let call = self.outline.calls.iter().filter_map(|r| match r.open.first() {
+            Some(Piece::Text(text)) => Some(text),
+            _ => None,
+        });
+        Avoid::nothing().and(thought.chain(answer).chain(call))
+    }
+
+    /// Calls and nothing else.
+    fn only(&self, call: &Call) -> Node {
+        let whole = call.whole();
+        if self.wish.once { whole } else { Node::List { of: Box::new(whole), between: String::new() } }
+    }
+
+    fn auto(&self, call: &Call) -> Node {
+        if self.outline.answer.is_some() {
+            // An answer has a region of its own: it ends the reply.
+            let before = if self.wish.once { Node::nothing() } else { call.whole().many() };
+            return Node::choice([self.only(call), Node::sequence([before, self.answer()])]);
+        }
+        let trigger = call.node.prefix();
+        let trigger = trigger.trim_end_matches('{').to_owned();
+        let trigger = match self.outline.calls.as_ref().and_then(|r| r.open.first()) {
+            Some(Piece::Text(text)) => text.clone(),
+            _ => trigger,
+        };
+        let without = self.openers().but(&[trigger.as_str()]);
+        let then = Box::new(call.whole().behind(&trigger));
+        Node::Free { rest: without.clone(), without, trigger, then, once: self.wish.once, ends: Vec::new() }
+    }
+
+    fn answer(&self) -> Node {
+        let region = self.outline.answer.as_ref();
+        let (open, close) = region.map_or((&[][..], &[][..]), |r| (&r.open[..], &r.close[..]));
+        let open = open.first().map_or_else(Node::nothing, Node::text);
+        let body = match self.wish.answer {
+            Some(schema) => {
+                let json = Node::Json { schema: schema.clone(), without: Avoid::nothing().and(close) };
+                let end = if close.is_empty() { Node::nothing() } else { one_of(close).optional() };
+                Node::sequence([json, end])
+            }
+            None => {
+                let without = if region.is_some() { Avoid::nothing() } else { self.openers() };
+                ended(&without, close, true)
+            }
+        };
+        Node::sequence([open, body])
+    }
+
+    /// The thought. One that is open must be closed, any other may be missing.
+    fn thought(&self, is_open: bool) -> Node {
+        let Some(Region { open, close }) = &self.outline.thought else { return Node::nothing() };
+        let rest = ended(&Avoid::nothing(), close, false);
+        if is_open {
+            return rest;
+        }
+        let open = open.first().map_or_else(Node::nothing, Node::text);
+        Node::sequence([open, rest]).optional()
+    }
+
+    fn calls(&self, region: &CallRegion, functions: &[Function]) -> Result<Call, GrammarError> {
+        let writer = Writer { region };
+        let all = functions.iter().map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Call { node: Node::choice(all), close: region.close.clone() })
+    }
+}
+
+/// Text up to one of some ends, or to the end of the output.
+fn ended(without: &Avoid, close: &[String], open: bool) -> Node {
+    let until = close
+        .iter()
+        .map(|end| Node::Until { without: without.clone().and(close).but(&[end.as_str()]), end: end.clone() });
+    let rest = Node::Rest { without: without.clone().and(close) };
+    Node::choice(until.chain((open || close.is_empty()).then_some(rest)))
+}
+
+fn one_of(texts: &[String]) -> Node {
+    Node::choice(texts.iter().map(Node::text))
+}
+
+struct Writer<'a> {
+    region: &'a CallRegion,
+}
+
+impl Writer<'_> {
+    fn call(&self, function: &Function) -> Result<Node, GrammarError> {
+        let mut all = Vec::new();
+        for piece in &self.region.open {
+            all.push(match piece {
+                Piece::Text(text) => Node::text(text),
+                Piece::Name(pattern) => Node::text(fitting(&function.name, pattern, "the function's name")?),
+                _ => Node::nothing(),
+            });
+        }
+        all.push(self.content(function)?);
+        Ok(Node::sequence(all))
+    }
+
+    fn content(&self, function: &Function) -> Result<Node, GrammarError> {
+        let schema = if function.strict { schema::arguments(&function.parameters) } else { schema::any_object() };
+        let json = |schema: Value| Node::Json { schema, without: Avoid::nothing().and(&self.region.close) };
+        match &self.region.content {
+            CallContent::Arguments => Ok(json(schema)),
+            CallContent::Envelope { name, arguments, listed } => {
+                let mut head = String::from(if *listed { "[{" } else { "{" });
+                string(&mut head, name);
+                head.push_str(": ");
+                string(&mut head, &function.name);
+                head.push_str(", ");
+                string(&mut head, arguments);
+                head.push_str(": ");
+                Ok(Node::sequence([Node::text(head), json(schema), Node::text(if *listed { "}]" } else { "}" })]))
+            }
+            CallContent::Tags { tag, json, trimmed } => {
+                Tags::new(self.region, tag, [*json, *trimmed]).arguments(function)
+            }
+        }
+    }
+}
+
+/// Parameters as tags.
+struct Tags<'a> {
+    tag: &'a [Piece],
+    json: bool,
+    slot: text::Slot,
+}
+
+impl<'a> Tags<'a> {
+    fn new(region: &CallRegion, tag: &'a [Piece], [json, trimmed]: [bool; 2]) -> Self {
+        let mut avoid = Avoid::nothing().and(&region.close);
+        if let Some(Piece::Text(open)) = tag.first() {
+            avoid = avoid.and([open]);
+        }
+        let at = tag.iter().position(|p| *p == Piece::Value).map_or(tag.len(), |at| at + 1);
+        let end = match tag.get(at) {
+            Some(Piece::Text(end)) => end.clone(),
+            _ => String::new(),
+        };
+        Self { tag, json, slot: text::Slot { avoid, end, frame: String::new(), escape: Escape::None, trimmed } }
+    }
+
+    fn arguments(&self, function: &Function) -> Result<Node, GrammarError> {
+        let root = schema::arguments(&function.parameters);
+        let place = Place::root(&root);
+        let any = Value::Bool(true);
+        if !function.strict {
+            return Ok(self.tag_of(None, place.at(&any))?.many());
+        }
+        let objects: Vec<Map<String, Value>> = match place.object() {
+            Some(object) => vec![object],
+            None => place.branches().into_iter().filter_map(object_of).collect(),
+        };
+        let all = objects.iter().map(|object| self.object(place, object)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Node::choice(all))
+    }
+
+    fn object(&self, place: Place<'_>, object: &Map<String, Value>) -> Result<Node, GrammarError> {
+        let others = object.get("additionalProperties").unwrap_or(&Value::Bool(true));
+        if !object.contains_key("properties") && schema::required(object).is_empty() && *others != Value::Bool(false) {
+            return Ok(self.tag_of(None, place.at(others))?.many());
+        }
+        members(object, "", |key, schema| self.tag_of(Some(key), place.at(schema)))
+    }
+
+    /// One parameter; without a key, of any name.
+    fn tag_of(&self, key: Option<&str>, place: Place<'_>) -> Result<Node, GrammarError> {
+        let mut all = Vec::new();
+        let mut rest = self.tag.iter();
+        for piece in rest.by_ref() {
+            all.push(match piece {
+                Piece::Text(text) => Node::text(text),
+                Piece::Name(pattern) => match key {
+                    Some(key) => Node::text(fitting(key, pattern, "the parameter")?),
+                    None => Node::Regex(ANY_KEY.to_owned()),
+                },
+                Piece::Value => break,
+                Piece::Again => Node::nothing(),
+            });
+        }
+        all.push(self.value(place));
+        for piece in rest.skip(1) {
+            all.push(match (piece, key) {
+                (Piece::Text(text), _) => Node::text(text),
+                (Piece::Again, Some(key)) => Node::text(key),
+                (Piece::Again, None) => {
+                    return Err(GrammarError::new("a tag says its name again, which needs a schema with names"));
+                }
+                _ => Node::nothing(),
+            });
+        }
+        all.push(Node::text("\n").optional());
+        Ok(Node::sequence(all))
+    }
+
+    fn value(&self, place: Place<'_>) -> Node {
+        if !self.json {
+            return self.slot.value(place);
+        }
+        let without = self.slot.avoid.clone().and([&self.slot.end]);
+        let schema = match place.schema {
+            Value::Bool(true) => json!({"type": ["object", "array", "string", "number", "boolean", "null"]}),
+            schema => schema.clone(),
+        };
+        Node::sequence([Node::Json { schema: place.alone(schema), without }, Node::text(&*self.slot.end)])
+    }
+}
+
+fn object_of(branch: Branch) -> Option<Map<String, Value>> {
+    match branch {
+        Branch::Other("object", Value::Object(map)) => Some(map),
+        _ => None,
+    }
+}
+
+/// A name that the template's pattern takes as a whole.
+fn fitting(name: &str, pattern: &str, what: &str) -> Result<String, GrammarError> {
+    let whole = fancy_regex::Regex::new(&format!(r"\A(?s:{pattern})\z"));
+    let fits = whole.is_ok_and(|regex| regex.is_match(name).unwrap_or(false));
+    if fits {
+        Ok(name.to_owned())
+    } else {
+        Err(GrammarError::new(&format!("{what} `{name}` cannot be written in the template's tags")))
+    }
+}
