@@ -282,7 +282,9 @@ async fn a_failure_before_the_first_byte_goes_to_another_server_or_is_a_status()
         format!("http://{}", listener.local_addr().expect("a listener has an address"))
     };
     let (good, _news, _) = backend(stream(&[stopped(), over()])).await;
-    let cases: [(&str, Option<Vec<Act>>, u16, &str, &str); 7] = [
+    // Name, what it does if it is there, status, words, and the type that Messages has for it.
+    type Case = (&'static str, Option<Vec<Act>>, u16, &'static str, &'static str);
+    let cases: [Case; 7] = [
         ("refuses the connection", None, 503, "cannot be reached", "overloaded_error"),
         ("closes at once", Some(Vec::new()), 502, "broke", "api_error"),
         ("fails", Some(vec![Act::Write(refusal(500, "oops"))]), 502, "oops", "api_error"),
