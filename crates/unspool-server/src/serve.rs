@@ -60,6 +60,7 @@ impl Drop for Upkeep {
 /// The settings are wrong, or the address cannot be listened on.
 pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let app = Arc::new(App::new(config)?);
+    allow_many_streams();
     if let Some(path) = &config.http.uds {
         return on_socket(path, app, ready).await;
     }
@@ -94,6 +95,15 @@ fn unheard(place: &str, error: &io::Error) -> StartupError {
         io::ErrorKind::NotFound => "the folder must be there already; see --uds",
         _ => "--host takes an address or a name of this machine, such as 127.0.0.1, and --uds a path",
     })
+}
+
+/// Lets the process open as many files as the system grants it: each stream needs two, one to the client and one to the
+/// backend, and shells often set a limit of 1,024.
+fn allow_many_streams() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(files) => tracing::debug!(files, "limit of open files"),
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised; each stream needs two"),
+    }
 }
 
 /// Listens on a Unix socket. One that an earlier gateway left behind is replaced, any other file is not.

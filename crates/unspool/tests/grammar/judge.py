@@ -87,12 +87,15 @@ def beyond(tag):
     return re.compile("|".join(patterns))
 
 
-def check(case):
+def check(case, excused):
     grammar = xgrammar.Grammar.from_structural_tag(json.dumps(case["tag"]))
     exempt = beyond(case["tag"])
     for text in case["accepted"]:
-        if not accepts(grammar, text) and not exempt.search(text):
-            yield f"rejects {text!r}"
+        if not accepts(grammar, text):
+            if exempt.search(text):
+                excused.append(text)
+            else:
+                yield f"rejects {text!r}"
     for text in case["rejected"]:
         if accepts(grammar, text):
             yield f"accepts {text!r}"
@@ -100,19 +103,20 @@ def check(case):
 
 def main(path):
     faults = texts = cases = 0
+    excused = []
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             case = json.loads(line)
             cases += 1
             texts += len(case["accepted"]) + len(case["rejected"])
             try:
-                found = list(check(case))
+                found = list(check(case, excused))
             except Exception as error:  # noqa: BLE001  (each tag gets its verdict)
                 found = [f"does not compile: {error}"]
             faults += len(found)
             for fault in found[:2]:
                 print(f"{case['name']}: {fault}"[:1200])
-    print(f"{cases} tags, {texts} texts, {faults} faults")
+    print(f"{cases} tags, {texts} texts, {faults} faults; {len(excused)} texts are beyond xgrammar and were let off")
     return 1 if faults else 0
 
 
