@@ -30,6 +30,19 @@ pub(crate) struct Correction {
     pub(crate) fix: fn(&mut Value, &Key, Setting),
 }
 
+/// Keys whose parameters stand in tags.
+const TAGGED: [&str; 9] = [
+    "glm_4_7",
+    "deepseek_v3_2",
+    "deepseek_v4",
+    "deepseek_v4_1",
+    "qwen_3_coder",
+    "qwen_3_5",
+    "mimo",
+    "minimax",
+    "minimax_m3",
+];
+
 pub(crate) const ALL: &[Correction] = &[
     Correction {
         why: "arguments are an object, for tools that are not strict too",
@@ -41,17 +54,7 @@ pub(crate) const ALL: &[Correction] = &[
     Correction {
         why: "white space in tags as the template writes it",
         theirs: "any, for XML styles",
-        keys: &[
-            "glm_4_7",
-            "deepseek_v3_2",
-            "deepseek_v4",
-            "deepseek_v4_1",
-            "qwen_3_coder",
-            "qwen_3_5",
-            "mimo",
-            "minimax",
-            "minimax_m3",
-        ],
+        keys: &TAGGED,
         case: (
             Choice::Required,
             true,
@@ -63,17 +66,7 @@ pub(crate) const ALL: &[Correction] = &[
     Correction {
         why: "up to three parameters in any order",
         theirs: "in the order of the schema",
-        keys: &[
-            "glm_4_7",
-            "deepseek_v3_2",
-            "deepseek_v4",
-            "deepseek_v4_1",
-            "qwen_3_coder",
-            "qwen_3_5",
-            "mimo",
-            "minimax",
-            "minimax_m3",
-        ],
+        keys: &TAGGED,
         case: (
             Choice::Required,
             true,
