@@ -100,6 +100,7 @@ impl Steerer {
             watch,
         };
         if course.watch.is_used_up() {
+            course.begin_thought();
             course.go_on(Some(self.thoughts.forced().to_owned())).await?;
         } else {
             course.pieces = self.backend.start(course.job.clone()).await?;
@@ -152,7 +153,7 @@ impl Watch {
         let (thought, was_over) = (self.parser.is_thinking(), self.parser.reasoning_ended());
         self.parser.push(Delta { text: Some(text), ids }, &mut |_: Event<'_>| {});
         if let Some(counter) = &mut self.counter {
-            counter.take(ids, thought);
+            counter.take(text, ids, thought);
         }
         if self.later && !was_over && self.parser.reasoning_ended() {
             self.later = false;
@@ -299,10 +300,11 @@ impl Course {
     /// Drops the backend's answer and asks for the rest of it, behind `end` if the thought has to end.
     async fn go_on(&mut self, end: Option<String>) -> Result<(), BackendError> {
         self.pieces = stream::empty().boxed();
-        if let Some(end) = end {
+        let most = self.job.request.sampling.max_tokens.unwrap_or(self.steerer.max_tokens);
+        // An answer that is as long as it may be is cut as it is.
+        if let Some(end) = end.filter(|_| self.written.tokens < most) {
             self.write(&end);
         }
-        let most = self.job.request.sampling.max_tokens.unwrap_or(self.steerer.max_tokens);
         let used = self.written.tokens;
         self.before = used;
         if used >= most {
@@ -320,6 +322,17 @@ impl Course {
         let job = Job { request, prompt: Arc::new(self.prompt()), choice: self.job.choice, form: Arc::new(form) };
         self.pieces = self.steerer.backend.start(job).await?;
         Ok(())
+    }
+
+    /// Writes the beginning of a thought that counts as open though neither the prompt nor the model has begun it: its end alone
+    /// is what no model has seen.
+    fn begin_thought(&mut self) {
+        let (start, end) = self.steerer.pair.reasoning_markers().unwrap_or_default();
+        let text = &self.job.prompt.text;
+        let is_open = text.rfind(&start) > text.rfind(&end);
+        if !start.is_empty() && start == self.steerer.thoughts.start() && !is_open {
+            self.write(&start);
+        }
     }
 
     /// Writes the end of the thought in the model's place, as much as the model has not written itself.
