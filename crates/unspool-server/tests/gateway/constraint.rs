@@ -426,6 +426,11 @@ async fn refusals_say_what_to_do() {
     for (more, param) in [
         (json!({"structured_outputs": {"regex": "a", "json": {}}}), "structured_outputs"),
         (json!({"structured_outputs": "a"}), "structured_outputs"),
+        (json!({"structured_outputs": {"regex": "a"}, "response_format": response_format()}), "structured_outputs"),
+        (
+            json!({"structured_outputs": {"json": {}}, "response_format": {"type": "structural_tag", "format": {}}}),
+            "structured_outputs",
+        ),
         (
             json!({"structured_outputs": {"regex": "a"}, "tool_choice": {"type": "function", "function": {"name": "tide"}}}),
             "structured_outputs",
