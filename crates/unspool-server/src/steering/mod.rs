@@ -26,6 +26,10 @@ use crate::constraint::{Constrainer, Start};
 use crate::model::Model;
 use crate::prompt::apart;
 
+/// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
+/// for thousands.
+const MOST_ENDS: u32 = 16;
+
 /// Begins answers, and leads those that need it.
 pub struct Steerer {
     backend: Arc<dyn Backend>,
@@ -96,6 +100,7 @@ impl Steerer {
             ready: VecDeque::new(),
             pieces: stream::empty().boxed(),
             before: 0,
+            ends: 0,
             job,
             watch,
         };
@@ -209,6 +214,8 @@ struct Course {
     ready: VecDeque<Piece>,
     /// Tokens that were written before the backend was asked last.
     before: u64,
+    /// Thoughts that were ended.
+    ends: u32,
 }
 
 impl Course {
@@ -253,6 +260,10 @@ impl Course {
                 Turn::None => self.let_go(),
                 Turn::End => {
                     self.let_go();
+                    self.ends += 1;
+                    if self.ends == MOST_ENDS {
+                        self.watch.counter = None;
+                    }
                     return self.go_on(Some(self.steerer.thoughts.forced().to_owned())).await;
                 }
                 Turn::Over { thought } => {

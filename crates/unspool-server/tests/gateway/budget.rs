@@ -173,6 +173,16 @@ async fn an_answer_without_room_behind_the_thought_is_cut() {
 }
 
 #[tokio::test]
+async fn a_model_that_thinks_on_and_on_is_not_asked_for_ever() {
+    let again = || singly("<think>Three keels, or four.</think>Book it.");
+    let (fake, url) = Fake::start(RemoteKind::Vllm, vec![again(); 40]).await;
+    let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+    let whole = Choice::of_whole(&gateway.whole(&with(budget(2), json!({"max_tokens": 900}))).await["choices"][0]);
+    assert_eq!(fake.seen().len(), 17);
+    assert!(whole.reasoning.ends_with("Three keels, or four.") && whole.content == "Book it.", "{whole:?}");
+}
+
+#[tokio::test]
 async fn a_failure_behind_the_thought_is_told() {
     let (_, url) = Fake::start(RemoteKind::Vllm, vec![singly(LONG)]).await;
     let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
