@@ -87,6 +87,11 @@ pub(super) fn any_key(node: &Value) -> &str {
     node["keys"].as_str().unwrap_or(ANY_KEY)
 }
 
+/// Whether white space may stand in front of parameters only if there are some.
+pub(super) fn needs_one(node: &Value) -> bool {
+    node["style"] == "minimax_m3_xml" && node["exact"].get("lead").is_none()
+}
+
 impl Reader<'_> {
     pub(super) fn params(&self, name: &str, node: &Value, at: usize) -> Ends {
         let style = style(name);
@@ -105,7 +110,15 @@ impl Reader<'_> {
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let left: Vec<&String> = properties.keys().collect();
         let known = Known { style: &style, node, properties, required: &required };
-        start.iter().flat_map(|at| self.known(&known, &left, *at)).collect()
+        let begins = at;
+        let ends = |at: usize| {
+            let mut ends = self.known(&known, &left, at);
+            if at > begins && needs_one(node) {
+                ends.remove(&at);
+            }
+            ends
+        };
+        start.iter().flat_map(|at| ends(*at)).collect()
     }
 
     /// White space: any, or what a correction says.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unspool::sample::Sampler;
 
 use super::super::machine::Random;
-use super::params::{Style, style, written};
+use super::params::{Style, needs_one, style, written};
 use super::{admits, json, texts, times};
 
 /// Texts of a tag, one after the other.
@@ -185,9 +185,9 @@ impl Samples<'_> {
 
     fn params(&mut self, name: &str, node: &Value, out: &mut String) {
         let style = style(name);
-        self.blank(node, "lead", out);
         let schema = &node["json_schema"];
         let Some(properties) = schema["properties"].as_object() else {
+            self.blank(node, "lead", out);
             for _ in 0..self.random.below(3) {
                 let key =
                     ["port", "a_b", "a-b", "x.y"][self.random.below(if node.get("keys").is_some() { 4 } else { 2 })];
@@ -203,6 +203,9 @@ impl Samples<'_> {
         keys.retain(|key| required.contains(&key.as_str()) || self.random.below(2) == 0);
         if node["any_order"] == true && self.random.below(2) == 0 {
             keys.reverse();
+        }
+        if !(keys.is_empty() && needs_one(node)) {
+            self.blank(node, "lead", out);
         }
         for key in keys {
             self.param(&style, node, (key, &properties[key]), out);
