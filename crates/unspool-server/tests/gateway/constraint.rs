@@ -473,6 +473,8 @@ fn notations_that_a_backend_does_not_read_are_told_at_the_start() {
     };
     let told = start(RemoteKind::LlamaCpp, named(GrammarBackend::Xgrammar)).expect("it reads no tags");
     assert!(told.message.contains("xgrammar") && told.hint.is_some_and(|hint| hint.contains("LLAMA_LLGUIDANCE")));
-    let broken = ConstraintConfig { reasoning_config: Some("{".to_owned()), ..ConstraintConfig::default() };
-    assert!(start(RemoteKind::Vllm, broken).is_some_and(|error| error.message.contains("--reasoning-config")));
+    for broken in ["{", "[]", "{\"reasoning_start\": \"<think>\"}"] {
+        let broken = ConstraintConfig { reasoning_config: Some(broken.to_owned()), ..ConstraintConfig::default() };
+        assert!(start(RemoteKind::Vllm, broken).is_some_and(|error| error.message.contains("--reasoning-config")));
+    }
 }

@@ -19,7 +19,7 @@ pub(super) struct Lagging {
 impl Lagging {
     /// What `reader` reads; `pair` knows the texts of tokens. Where it does not, tokens have no place in the text, and nothing
     /// has to be done.
-    pub(super) fn new(reader: Box<dyn Reader>, pair: &Pair) -> Box<dyn Reader> {
+    pub(super) fn behind(reader: Box<dyn Reader>, pair: &Pair) -> Box<dyn Reader> {
         if pair.vocabulary().bytes.is_none() {
             return reader;
         }

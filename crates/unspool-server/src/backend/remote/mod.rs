@@ -131,7 +131,7 @@ impl Remote {
         let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
         if response.status().is_success() {
             let reader = self.dialect.reader(job);
-            let reader = if self.dialect.lags(job) { Lagging::new(reader, &self.asking.pair) } else { reader };
+            let reader = if self.dialect.lags(job) { Lagging::behind(reader, &self.asking.pair) } else { reader };
             return Ok(stream::pieces(response, reader));
         }
         Err(constrained(refusal(response).await, job))
