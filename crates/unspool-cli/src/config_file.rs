@@ -141,8 +141,11 @@ impl Flags<'_> {
             Value::Array(items) if matches!(argument.get_action(), ArgAction::Append) => {
                 items.iter().map(|item| with(&plain(item))).collect()
             }
-            // Flags that take one JSON text.
-            Value::Array(_) | Value::Object(_) => vec![with(&value.to_string())],
+            Value::Array(_) | Value::Object(_) if takes_json(argument) => vec![with(&value.to_string())],
+            Value::Array(_) | Value::Object(_) if !matches!(argument.get_action(), ArgAction::Append) => {
+                let message = format!("{}: `{key}` is {value}; the flag takes one value", self.place);
+                return Err(Failure::usage(message, format!("`unspool {COMMAND} --help` says what --{name} takes")));
+            }
             _ => vec![with(&plain(value))],
         })
     }
@@ -153,6 +156,11 @@ impl Flags<'_> {
         let hint = hint.unwrap_or_else(|| format!("`unspool {COMMAND} --help` lists all flags"));
         Failure::usage(format!("{}: there is no flag `{key}`", self.place), hint)
     }
+}
+
+/// Whether a flag's value is a JSON text.
+fn takes_json(argument: &Arg) -> bool {
+    argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == "JSON"))
 }
 
 /// Whether a flag's name has a dot behind `name`.
@@ -201,7 +209,8 @@ mod tests {
         let command = clap::Command::new("serve")
             .arg(Arg::new("a").long("a-flag").action(ArgAction::SetTrue))
             .arg(Arg::new("b").long("several").action(ArgAction::Append))
-            .arg(Arg::new("c").long("one"))
+            .arg(Arg::new("c").long("one").value_name("TEXT"))
+            .arg(Arg::new("f").long("text").value_name("JSON"))
             .arg(Arg::new("d").long("group.inner-switch").action(ArgAction::SetTrue))
             .arg(Arg::new("e").long("group.inner_value"));
         let given = HashSet::from(["--taken".to_owned()]);
@@ -216,8 +225,8 @@ mod tests {
             ("--a-flag: false", ""),
             ("several: [1, b, -c]", "--several=1 --several=b --several=-c"),
             ("several: only", "--several=only"),
-            ("one: [1, b]", "--one=[1,\"b\"]"),
-            ("one:\n  x: {y: true}", "--one={\"x\":{\"y\":true}}"),
+            ("text: [1, b]", "--text=[1,\"b\"]"),
+            ("text:\n  x: {y: true}", "--text={\"x\":{\"y\":true}}"),
             ("one: 1.5", "--one=1.5"),
             ("one:", ""),
             ("group:\n  inner-switch: true\n  inner_value: z", "--group.inner-switch --group.inner_value=z"),
@@ -225,7 +234,7 @@ mod tests {
         ] {
             assert_eq!(written(text).as_deref(), Ok(flags), "{text}");
         }
-        for text in ["a_flag: 1", "other: 1", "group:\n  other: 1", "group: 1"] {
+        for text in ["a_flag: 1", "other: 1", "one: [1, b]", "one: {x: 1}", "group:\n  other: 1", "group: 1"] {
             assert!(written(text).is_err(), "{text}");
         }
     }

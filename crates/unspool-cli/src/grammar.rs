@@ -15,11 +15,13 @@ use crate::setup::{self, ParserNames, Plugins};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   unspool grammar --tool-call-parser hermes --tools tools.json --tool-choice required
-  unspool grammar --tool-call-parser glm45 --tools tools.json --tool-strict-level parameter --target llguidance
+  unspool grammar --tool-call-parser glm45 --tools tools.json --tool-strict-level parameter \\
+    --target llguidance
   unspool grammar --tool-call-parser kimi_k2 --request request.json | jq .format
 
-The tag goes into a request's `structured_outputs.structural_tag` (vLLM) or `response_format` (SGLang). It holds from where
-reasoning ends; for a backend that knows no reasoning parser, `--with-thought` puts the thought into the grammar.";
+The tag goes into a request's `structured_outputs.structural_tag` (vLLM) or `response_format`
+(SGLang). It holds from where reasoning ends; for a backend that knows no reasoning parser,
+`--with-thought` puts the thought into the grammar.";
 
 /// What the grammar is for, and how it is written.
 #[derive(Debug, Args)]

@@ -14,12 +14,14 @@ Examples:
   No model at all: plausible answers in a model's own syntax, through the real parser
     unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice
   In front of two vLLM servers, with the model's own tokenizer and chat template
-    unspool serve --backend vllm:http://10.0.0.1:8001,http://10.0.0.2:8001 --model-dir models/qwen3 \\
-      --reasoning-parser qwen3 --tool-call-parser hermes --enable-auto-tool-choice
+    unspool serve --backend vllm:http://10.0.0.1:8001,http://10.0.0.2:8001 \\
+      --model-dir models/qwen3 --reasoning-parser qwen3 --tool-call-parser hermes \\
+      --enable-auto-tool-choice
   In front of any server that gives raw completions
     unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
   With the format told from the model's files, over https, and flags from a file
-    unspool serve --config gateway.yaml --model-dir models/qwen3 --reasoning-parser auto --tool-call-parser auto \\
+    unspool serve --config gateway.yaml --model-dir models/qwen3 \\
+      --reasoning-parser auto --tool-call-parser auto \\
       --ssl-certfile certificate.pem --ssl-keyfile key.pem
   Recorded outputs, played in order
     unspool serve --backend replay:outputs.jsonl --tool-call-parser hermes --enable-auto-tool-choice

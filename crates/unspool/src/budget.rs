@@ -32,12 +32,18 @@ impl ReasoningConfig {
     /// Reads the value of the flag.
     ///
     /// # Errors
-    /// Not an object, or a field that is no text.
+    /// Not an object, an unknown field, or one that is no text.
     pub fn read(value: &Value) -> Result<Self, RequestError> {
         let Value::Object(map) = value else {
             return Err(RequestError::new("`--reasoning-config` must be a JSON object")
                 .hint("give {\"reasoning_start_str\": \"<think>\", \"reasoning_end_str\": \"</think>\"}"));
         };
+        // The third one is vLLM's own name for the format, which is told elsewhere here.
+        const KEYS: [&str; 3] = ["reasoning_start_str", "reasoning_end_str", "reasoning_parser"];
+        if let Some(key) = map.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(RequestError::new(&format!("`--reasoning-config` has no `{key}`"))
+                .hint("it has `reasoning_start_str` and `reasoning_end_str`"));
+        }
         let text = |key: &str| match map.get(key) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),

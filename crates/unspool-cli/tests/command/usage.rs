@@ -67,5 +67,15 @@ fn pages_that_are_asked_for_are_no_errors() {
     for flag in ["--config", "--ssl-certfile", "--stream-interval", "--return-diagnostics", "--log-format"] {
         assert!(help.contains(flag), "{flag}");
     }
+    // An example that is broken into lines elsewhere than behind a backslash cannot be copied.
+    for command in ["parse", "formats", "grammar", "stream", "serve", "completions", "man"] {
+        let help = unspool(&[command, "--help"], "").clean();
+        let lines: Vec<&str> = help.lines().collect();
+        for (line, next) in lines.iter().zip(&lines[1..]) {
+            let broken =
+                next.trim() == "\\" || line.trim_start().starts_with("unspool ") && next.trim().starts_with("--");
+            assert!(line.ends_with('\\') || !broken, "{command}: {line}\n{next}");
+        }
+    }
     assert!(unspool(&["--version"], "").clean().starts_with("unspool "));
 }

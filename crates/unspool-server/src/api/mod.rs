@@ -117,6 +117,9 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
 
 /// The fields of a body, with the place of what does not fit.
 fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
+    if !body.is_object() {
+        return Err(ApiError::bad_body("the body must be a JSON object"));
+    }
     serde_path_to_error::deserialize(body).map_err(|error| {
         let path = error.path().to_string();
         let param = (path != ".").then(|| path.clone());

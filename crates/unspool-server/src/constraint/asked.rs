@@ -53,6 +53,15 @@ pub(crate) fn check(request: &ChatRequest) -> Result<(), ApiError> {
     if said.len() > 1 {
         return fault(format!("`structured_outputs` may have one constraint; it has {}", said.join(" and ")));
     }
+    let form =
+        request.response_format.as_ref().and_then(|form| form.get("type")?.as_str()).filter(|form| *form != "text");
+    // Two that say JSON are one to vLLM.
+    let clash = |kind: &&str| !kind.starts_with("json") || form == Some("structural_tag");
+    if let (Some(form), Some(kind)) = (form, said.iter().copied().find(|kind| clash(kind))) {
+        return fault(format!(
+            "`structured_outputs` asks for {kind}, but `response_format` for {form}; one may be asked"
+        ));
+    }
     if !said.is_empty() && matches!(request.parse.tool_choice, unspool::ToolChoice::Named(_)) {
         return fault("`structured_outputs` cannot go with a function that must be called".to_owned());
     }

@@ -117,6 +117,8 @@ pub struct Constrainer {
     enforce: bool,
     kind: Option<RemoteKind>,
     notation: Notation,
+    /// What a client asks for goes on as it is, but behind the thought.
+    delays: bool,
     /// The backend has a reasoning parser.
     gates: bool,
     in_reasoning: bool,
@@ -151,6 +153,7 @@ impl Constrainer {
             enforce: constraint.enforces(),
             kind,
             notation: notation(constraint.structured_outputs_backend, kind),
+            delays: kind == Some(RemoteKind::OpenAi) && constraint.structured_outputs_backend == GrammarBackend::Auto,
             gates: constraint.backend_reasoning_parser,
             in_reasoning: constraint.enable_in_reasoning.0,
             reads_guided: reads_guided(pair),
@@ -167,11 +170,15 @@ impl Constrainer {
     /// The form cannot be: a schema is missing, the format cannot write a name, or cannot guarantee anything.
     pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
         let asked = Asked::of(request)?;
+        let (gates, thought) = self.thought(request, start);
         if self.notation == Notation::AsSent {
             self.warn_of_silence(request);
-            return Ok(Form::default());
+            // From the first token on, a form of the answer would leave no thought, and be read as one.
+            let formed = asked != Asked::Nothing && !request.demands_calls();
+            let later = self.delays && formed && thought != Thought::Outside;
+            let constraint = if later { Constraint::Free } else { Constraint::AsSent };
+            return Ok(Form { constraint, waits: false, later });
         }
-        let (gates, thought) = self.thought(request, start);
         let waits = gates && start != Start::Answering;
         let key = memory::key(request, &format!("{thought:?}"), self.counts);
         let (constraint, later) = match self.memory.find(key, || self.constraint(request, &asked, thought))? {

@@ -26,6 +26,10 @@ use crate::constraint::{Constrainer, Start};
 use crate::model::Model;
 use crate::prompt::apart;
 
+/// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
+/// for thousands.
+const MOST_ENDS: u32 = 16;
+
 /// Begins answers, and leads those that need it.
 pub struct Steerer {
     backend: Arc<dyn Backend>,
@@ -96,10 +100,12 @@ impl Steerer {
             ready: VecDeque::new(),
             pieces: stream::empty().boxed(),
             before: 0,
+            ends: 0,
             job,
             watch,
         };
         if course.watch.is_used_up() {
+            course.begin_thought();
             course.go_on(Some(self.thoughts.forced().to_owned())).await?;
         } else {
             course.pieces = self.backend.start(course.job.clone()).await?;
@@ -152,7 +158,7 @@ impl Watch {
         let (thought, was_over) = (self.parser.is_thinking(), self.parser.reasoning_ended());
         self.parser.push(Delta { text: Some(text), ids }, &mut |_: Event<'_>| {});
         if let Some(counter) = &mut self.counter {
-            counter.take(ids, thought);
+            counter.take(text, ids, thought);
         }
         if self.later && !was_over && self.parser.reasoning_ended() {
             self.later = false;
@@ -208,6 +214,8 @@ struct Course {
     ready: VecDeque<Piece>,
     /// Tokens that were written before the backend was asked last.
     before: u64,
+    /// Thoughts that were ended.
+    ends: u32,
 }
 
 impl Course {
@@ -252,6 +260,10 @@ impl Course {
                 Turn::None => self.let_go(),
                 Turn::End => {
                     self.let_go();
+                    self.ends += 1;
+                    if self.ends == MOST_ENDS {
+                        self.watch.counter = None;
+                    }
                     return self.go_on(Some(self.steerer.thoughts.forced().to_owned())).await;
                 }
                 Turn::Over { thought } => {
@@ -299,10 +311,11 @@ impl Course {
     /// Drops the backend's answer and asks for the rest of it, behind `end` if the thought has to end.
     async fn go_on(&mut self, end: Option<String>) -> Result<(), BackendError> {
         self.pieces = stream::empty().boxed();
-        if let Some(end) = end {
+        let most = self.job.request.sampling.max_tokens.unwrap_or(self.steerer.max_tokens);
+        // An answer that is as long as it may be is cut as it is.
+        if let Some(end) = end.filter(|_| self.written.tokens < most) {
             self.write(&end);
         }
-        let most = self.job.request.sampling.max_tokens.unwrap_or(self.steerer.max_tokens);
         let used = self.written.tokens;
         self.before = used;
         if used >= most {
@@ -320,6 +333,17 @@ impl Course {
         let job = Job { request, prompt: Arc::new(self.prompt()), choice: self.job.choice, form: Arc::new(form) };
         self.pieces = self.steerer.backend.start(job).await?;
         Ok(())
+    }
+
+    /// Writes the beginning of a thought that counts as open though neither the prompt nor the model has begun it: its end alone
+    /// is what no model has seen.
+    fn begin_thought(&mut self) {
+        let (start, end) = self.steerer.pair.reasoning_markers().unwrap_or_default();
+        let text = &self.job.prompt.text;
+        let is_open = text.rfind(&start) > text.rfind(&end);
+        if !start.is_empty() && start == self.steerer.thoughts.start() && !is_open {
+            self.write(&start);
+        }
     }
 
     /// Writes the end of the thought in the model's place, as much as the model has not written itself.

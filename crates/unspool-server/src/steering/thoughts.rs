@@ -86,7 +86,8 @@ impl Thoughts {
     #[must_use]
     pub fn ids_of(&self, text: &str) -> Option<&[u32]> {
         let markers = self.markers.as_ref()?;
-        if text == self.forced { Some(&markers.forced) } else { (text == self.end).then_some(&markers.end) }
+        let known = [(&self.forced, &markers.forced), (&self.end, &markers.end), (&self.start, &markers.start)];
+        known.into_iter().find_map(|(own, ids)| (own == text).then_some(ids.as_slice()))
     }
 
     /// Counts the thought of an answer behind this prompt, whose parser has read nothing yet.
@@ -101,7 +102,7 @@ impl Thoughts {
             }
             machine
         });
-        Counter { by_id, budget, count: 0, ended: false }
+        Counter { by_id, budget, start: self.start.clone(), tail: String::new(), count: 0, ended: false }
     }
 }
 
@@ -111,6 +112,10 @@ pub struct Counter {
     /// Counts tokens; `None`: it is not known which tokens the markers are.
     by_id: Option<ThinkingBudget>,
     budget: u64,
+    /// Begins a thought; empty: not known.
+    start: String,
+    /// The end of the text so far, which may have begun such a start.
+    tail: String,
     /// Tokens of the open thought, as the parser sees it.
     count: u64,
     /// Its end has been written; a parser that does not take it for one is asked no more.
@@ -119,7 +124,7 @@ pub struct Counter {
 
 impl Counter {
     /// Takes a piece of output that the parser has read; `thought` is whether it was in a thought before.
-    pub fn take(&mut self, ids: &[u32], thought: bool) {
+    pub fn take(&mut self, text: &str, ids: &[u32], thought: bool) {
         if ids.is_empty() {
             self.by_id = None;
         }
@@ -128,7 +133,28 @@ impl Counter {
         }
         // A piece without ids is mostly one token.
         self.count = if thought { self.count + (ids.len() as u64).max(1) } else { 0 };
+        // A thought that counts as open before the model begins it is counted from there.
+        if let Some(behind) = self.begins(text) {
+            self.count = u64::from(behind);
+        }
         self.ended &= thought;
+    }
+
+    /// Whether this text completes what begins a thought, and then whether there is text behind it.
+    fn begins(&mut self, text: &str) -> Option<bool> {
+        if self.start.is_empty() {
+            return None;
+        }
+        self.tail.push_str(text);
+        let behind = self.tail.rfind(&self.start).map(|at| self.tail.split_off(at + self.start.len()));
+        let found = behind.map(|behind| {
+            self.tail = behind;
+            !self.tail.is_empty()
+        });
+        let keep = (self.tail.len() + 1).saturating_sub(self.start.len());
+        let keep = (keep..=self.tail.len()).find(|at| self.tail.is_char_boundary(*at)).unwrap_or(0);
+        self.tail.drain(..keep);
+        found
     }
 
     /// The end of the thought has been written.

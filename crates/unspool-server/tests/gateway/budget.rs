@@ -61,6 +61,51 @@ async fn the_gateway_ends_thoughts_in_front_of_every_kind_of_server() {
 }
 
 #[tokio::test]
+async fn a_thought_is_counted_from_where_the_model_begins_it() {
+    let begun = || singly(&format!("<think>{LONG}"));
+    let unopened = |kind, url| ServeConfig {
+        chat_template: Some("<|user|>{{ messages[0].content }}<|assistant|>".to_owned()),
+        ..in_front(kind, url)
+    };
+    for kind in kinds() {
+        let (fake, url) = Fake::start(kind, vec![begun(), singly(REST), singly(REST)]).await;
+        let gateway = Gateway::start(unopened(kind, url)).await;
+        let whole = Choice::of_whole(&gateway.whole(&budget(9)).await["choices"][0]);
+        assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("One keel.", "Book it."), "{kind}");
+        fake.seen();
+        // A thought of no length is begun all the same.
+        let whole = Choice::of_whole(&gateway.whole(&budget(0)).await["choices"][0]);
+        assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("", "Book it."), "{kind}");
+        match second(&fake.seen()[0]) {
+            (Value::Array(ids), most) => assert_eq!((&ids[ids.len() - 2..], most), (&[json!(259), json!(260)][..], 58)),
+            (text, _) => assert!(text.as_str().is_some_and(|text| text.ends_with("<think></think>")), "{kind}: {text}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_of_a_text_that_comes_behind_its_tokens() {
+    let call = "\n<tool_call>\n{\"name\": \"tide\", \"arguments\": {\"port\": \"Looe\"}}\n</tool_call>";
+    let all = singly(&format!("{LONG}</think>Łook.{call}"));
+    let coarse = || all.chunks(3).map(<[String]>::concat).collect::<Vec<_>>();
+    for (answer, lag) in [(all.clone(), 7), (coarse(), 7), (all.clone(), 1), (coarse(), 40)] {
+        let (_, url) = Fake::start_lagging(RemoteKind::Vllm, lag, vec![answer]).await;
+        let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+        let answer = gateway.whole(&chat(json!({"stop": ["DONE AND OVER"]}))).await;
+        let whole = Choice::of_whole(&answer["choices"][0]);
+        let called = vec![("tide".to_owned(), json!({"port": "Looe"}))];
+        assert_eq!((whole.reasoning.as_str(), whole.content.as_str(), whole.called()), (LONG, "Łook.", called));
+    }
+    let (fake, url) = Fake::start_lagging(RemoteKind::Vllm, 6, vec![singly(LONG), singly(REST)]).await;
+    let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+    let whole = Choice::of_whole(&gateway.whole(&budget(9)).await["choices"][0]);
+    assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("One keel", "Book it."));
+    let (Value::Array(ids), _) = second(&fake.seen()[1]) else { panic!("it is asked for tokens") };
+    let end: Vec<Value> = tokens("One keel</think>").into_iter().map(Value::from).collect();
+    assert!(ids.ends_with(&end), "{ids:?}");
+}
+
+#[tokio::test]
 async fn a_thought_that_ends_in_time_is_left_alone() {
     for kind in kinds() {
         let (fake, url) = Fake::start(kind, vec![singly("One keel.</think>\n\nBook it.")]).await;
@@ -118,6 +163,23 @@ async fn an_answer_without_room_behind_the_thought_is_cut() {
     let whole = Choice::of_whole(&answer["choices"][0]);
     assert_eq!((whole.reasoning.as_str(), whole.finish.as_deref()), ("One keel", Some("length")));
     assert_eq!((&answer["usage"]["completion_tokens"], fake.seen().len()), (&json!(9), 1));
+    // Nor is an end written for which there is no room.
+    let (_, url) = Fake::start(RemoteKind::Vllm, vec![singly(LONG)]).await;
+    let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+    let answer = gateway.whole(&with(budget(9), json!({"max_tokens": 8}))).await;
+    let whole = Choice::of_whole(&answer["choices"][0]);
+    assert_eq!((whole.reasoning.as_str(), whole.finish.as_deref()), ("One keel", Some("length")));
+    assert_eq!(answer["usage"]["completion_tokens"], 8);
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_on_and_on_is_not_asked_for_ever() {
+    let again = || singly("<think>Three keels, or four.</think>Book it.");
+    let (fake, url) = Fake::start(RemoteKind::Vllm, vec![again(); 40]).await;
+    let gateway = Gateway::start(in_front(RemoteKind::Vllm, url)).await;
+    let whole = Choice::of_whole(&gateway.whole(&with(budget(2), json!({"max_tokens": 900}))).await["choices"][0]);
+    assert_eq!(fake.seen().len(), 17);
+    assert!(whole.reasoning.ends_with("Three keels, or four.") && whole.content == "Book it.", "{whole:?}");
 }
 
 #[tokio::test]

@@ -280,6 +280,27 @@ async fn guided_json_stands_in_where_nothing_else_goes() {
 }
 
 #[tokio::test]
+async fn a_raw_server_is_sent_the_clients_form_behind_the_thought() {
+    let forms = [
+        ("response_format", response_format()),
+        ("structured_outputs", json!({"json": schema()})),
+        ("structured_outputs", json!({"regex": ".*4."})),
+    ];
+    for (field, form) in forms {
+        let answers = vec![singly("Two keels.</think>\n\nAye"), singly("{\"depth\": 4}")];
+        let (fake, url) = Fake::start(RemoteKind::OpenAi, answers).await;
+        let gateway = Gateway::start(in_front(RemoteKind::OpenAi, url)).await;
+        let whole = Choice::of_whole(&gateway.whole(&plain_chat(json!({field: form}))).await["choices"][0]);
+        assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("Two keels.", "{\"depth\": 4}"), "{field}");
+        let [first, second] = &fake.seen()[..] else { panic!("{field}: it is asked twice") };
+        assert_eq!((first.get(field), second.get(field)), (None, Some(&form)));
+        // Where no thought can come, it is sent at once.
+        let body = plain_chat(no_thought(json!({field: form})));
+        assert_eq!(asked(RemoteKind::OpenAi, named(GrammarBackend::Auto), &body).await[field], form);
+    }
+}
+
+#[tokio::test]
 async fn a_raw_server_is_sent_what_the_client_sent() {
     let more = json!({"tool_choice": "required", "structured_outputs": {"regex": "a"}});
     let seen = asked(RemoteKind::OpenAi, named(GrammarBackend::Auto), &chat(more)).await;
@@ -426,6 +447,11 @@ async fn refusals_say_what_to_do() {
     for (more, param) in [
         (json!({"structured_outputs": {"regex": "a", "json": {}}}), "structured_outputs"),
         (json!({"structured_outputs": "a"}), "structured_outputs"),
+        (json!({"structured_outputs": {"regex": "a"}, "response_format": response_format()}), "structured_outputs"),
+        (
+            json!({"structured_outputs": {"json": {}}, "response_format": {"type": "structural_tag", "format": {}}}),
+            "structured_outputs",
+        ),
         (
             json!({"structured_outputs": {"regex": "a"}, "tool_choice": {"type": "function", "function": {"name": "tide"}}}),
             "structured_outputs",
@@ -447,6 +473,8 @@ fn notations_that_a_backend_does_not_read_are_told_at_the_start() {
     };
     let told = start(RemoteKind::LlamaCpp, named(GrammarBackend::Xgrammar)).expect("it reads no tags");
     assert!(told.message.contains("xgrammar") && told.hint.is_some_and(|hint| hint.contains("LLAMA_LLGUIDANCE")));
-    let broken = ConstraintConfig { reasoning_config: Some("{".to_owned()), ..ConstraintConfig::default() };
-    assert!(start(RemoteKind::Vllm, broken).is_some_and(|error| error.message.contains("--reasoning-config")));
+    for broken in ["{", "[]", "{\"reasoning_start\": \"<think>\"}"] {
+        let broken = ConstraintConfig { reasoning_config: Some(broken.to_owned()), ..ConstraintConfig::default() };
+        assert!(start(RemoteKind::Vllm, broken).is_some_and(|error| error.message.contains("--reasoning-config")));
+    }
 }

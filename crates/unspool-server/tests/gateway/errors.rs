@@ -24,6 +24,19 @@ async fn error_of(response: reqwest::Response, status: u16) -> Value {
 }
 
 #[tokio::test]
+async fn a_body_that_is_no_object_is_told_in_plain_words() {
+    let gateway = Gateway::start(ServeConfig::default()).await;
+    for path in ["/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"] {
+        for body in [json!(null), json!([]), json!("hello")] {
+            let told = gateway.post(path, &body).await;
+            assert_eq!(told.status(), 400, "{path}: {body}");
+            let told = json_of(told).await;
+            assert_eq!(told["error"]["message"], "the body must be a JSON object", "{path}: {body}: {told}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn bad_fields_are_named() {
     let gateway = replaying(&[json!({"text": "a"})], pair("qwen3", "hermes")).await;
     let function = |name: &str| json!({"type": "function", "function": {"name": name}});

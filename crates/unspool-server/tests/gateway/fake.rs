@@ -26,6 +26,8 @@ pub(crate) struct Fake {
     kind: RemoteKind,
     /// Whether it says the ids of its tokens.
     ids: bool,
+    /// So many bytes of text are held back until the end, as a server does that looks for a stop text; the tokens are not.
+    lag: usize,
     answers: Mutex<VecDeque<Answer>>,
     seen: Mutex<Vec<Value>>,
 }
@@ -33,8 +35,13 @@ pub(crate) struct Fake {
 impl Fake {
     /// A server that gives these answers in turn, and then refuses.
     pub(crate) async fn start(kind: RemoteKind, answers: Vec<Answer>) -> (Arc<Self>, String) {
+        Self::start_lagging(kind, 0, answers).await
+    }
+
+    /// As [`Fake::start`], with text that comes so many bytes behind its tokens.
+    pub(crate) async fn start_lagging(kind: RemoteKind, lag: usize, answers: Vec<Answer>) -> (Arc<Self>, String) {
         let ids = kind != RemoteKind::OpenAi;
-        let fake = Arc::new(Self { kind, ids, answers: Mutex::new(answers.into()), seen: Mutex::default() });
+        let fake = Arc::new(Self { kind, ids, lag, answers: Mutex::new(answers.into()), seen: Mutex::default() });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&fake));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
@@ -50,10 +57,18 @@ impl Fake {
     fn events(&self, answer: &Answer) -> Vec<Value> {
         let mut count = 0;
         let mut events: Vec<Value> = Vec::new();
+        let mut held = String::new();
         for text in answer {
             let ids = tokens(text);
             count += ids.len();
-            events.push(self.event(text, &ids, count));
+            held.push_str(text);
+            let due = held.len().saturating_sub(self.lag);
+            let due = (0..=due).rev().find(|at| held.is_char_boundary(*at)).unwrap_or_default();
+            let text: String = held.drain(..due).collect();
+            events.push(self.event(&text, &ids, count));
+        }
+        if !held.is_empty() {
+            events.push(self.event(&held, &[], count));
         }
         events.extend(self.ending(count));
         events

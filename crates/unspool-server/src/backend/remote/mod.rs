@@ -12,6 +12,7 @@
 //! is well again, and what it was asked goes to another, as long as nothing of its answer has been given.
 
 mod dialect;
+mod lag;
 mod pool;
 mod sse;
 mod stream;
@@ -30,6 +31,7 @@ use serde_json::Value;
 use unspool::setup::Pair;
 
 use self::dialect::{Asking, Dialect};
+use self::lag::Lagging;
 use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
@@ -128,7 +130,9 @@ impl Remote {
         let request = self.http.post(base, self.dialect.path(), body).header(ACCEPT, "text/event-stream");
         let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
         if response.status().is_success() {
-            return Ok(stream::pieces(response, self.dialect.reader(job)));
+            let reader = self.dialect.reader(job);
+            let reader = if self.dialect.lags(job) { Lagging::behind(reader, &self.asking.pair) } else { reader };
+            return Ok(stream::pieces(response, reader));
         }
         Err(constrained(refusal(response).await, job))
     }

@@ -122,6 +122,7 @@ impl Outbox {
             return;
         }
         if data.trim_ascii() == b"[DONE]" {
+            self.rest();
             self.over = true;
             return;
         }
@@ -135,8 +136,17 @@ impl Outbox {
         }
     }
 
+    /// What the reader has kept back.
+    fn rest(&mut self) {
+        let ready = &mut self.ready;
+        self.reader.end(&mut |piece| ready.push_back(Ok(piece)));
+    }
+
     /// After an error nothing follows; once the model has stopped, an error takes nothing away.
     fn fail(&mut self, error: BackendError) {
+        if !self.over {
+            self.rest();
+        }
         if !self.over && !self.stopped {
             self.ready.push_back(Err(error));
         }

@@ -75,6 +75,11 @@ impl Dialect for Completions {
         Box::new(Events)
     }
 
+    fn lags(&self, job: &Job) -> bool {
+        // The server waits for what may become a stop text.
+        self.ids && job.sampling().stop.iter().any(|stop| stop.len() > 1)
+    }
+
     fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
         let mut body = self.ids.then(|| conversation(request))?;
         if let Some(model) = asking.model.as_ref().or(request.model.as_ref()) {

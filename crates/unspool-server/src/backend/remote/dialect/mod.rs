@@ -52,6 +52,12 @@ pub(super) trait Dialect: Send + Sync {
     /// Reads the events of one answer.
     fn reader(&self, job: &Job) -> Box<dyn Reader>;
 
+    /// Whether the text of an answer comes behind its tokens.
+    fn lags(&self, job: &Job) -> bool {
+        let _ = job;
+        false
+    }
+
     /// Where and how the server is asked to make a request's prompt itself; `None`: it does not.
     fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
         let _ = (request, asking);
@@ -89,6 +95,11 @@ fn conversation(request: &ChatRequest) -> Map<String, Value> {
 pub(super) trait Reader: Send {
     /// The pieces that the data of one event holds.
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError>;
+
+    /// Gives what was kept back, where no event follows.
+    fn end(&mut self, take: &mut dyn FnMut(Piece)) {
+        let _ = take;
+    }
 }
 
 /// The dialect of a kind of server.
