@@ -20,6 +20,9 @@ use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
+///
+/// Text and ids of one delta belong together: the ids stand where their text does. Where a server gives ids before their text,
+/// as vLLM does while it looks for stop texts, hold the ids until the text has come, or give one of the two alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delta<'a> {
     /// The text; `None`: it is made from the ids.
