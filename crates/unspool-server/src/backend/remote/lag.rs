@@ -32,7 +32,7 @@ impl Reader for Lagging {
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
         let queue = &mut self.queue;
         self.reader.read(data, &mut |piece| match piece {
-            Piece::Tokens { text, ids } => queue.push(&text, &ids, take),
+            Piece::Tokens { text, ids } => queue.push(text, ids, take),
             Piece::Stopped { reason, at } => {
                 // The text of a stop text's tokens is cut off.
                 if at.as_ref().is_some_and(serde_json::Value::is_string) {
@@ -61,10 +61,19 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, text: &str, ids: &[u32], take: &mut dyn FnMut(Piece)) {
-        self.text.push_str(text);
+    fn push(&mut self, text: String, ids: Vec<u32>, take: &mut dyn FnMut(Piece)) {
+        // Mostly nothing waits, and what comes goes on as it is.
+        if self.text.is_empty() {
+            self.text = text;
+        } else {
+            self.text.push_str(&text);
+        }
         if !self.lost {
-            self.ids.extend(ids);
+            if self.ids.is_empty() {
+                self.ids = ids.into();
+            } else {
+                self.ids.extend(ids);
+            }
             match self.matched() {
                 Some((length, count)) => return self.give(length, count, take),
                 None => self.lost = true,
@@ -98,8 +107,10 @@ impl Queue {
     }
 
     fn give(&mut self, length: usize, count: usize, take: &mut dyn FnMut(Piece)) {
-        let text: String = self.text.drain(..length).collect();
-        let ids: Vec<u32> = self.ids.drain(..count).collect();
+        let later = self.text.split_off(length);
+        let text = std::mem::replace(&mut self.text, later);
+        let later = self.ids.split_off(count);
+        let ids = Vec::from(std::mem::replace(&mut self.ids, later));
         if !text.is_empty() || !ids.is_empty() {
             take(Piece::Tokens { text, ids });
         }
