@@ -50,7 +50,7 @@ fn chosen(names: &[String], byte: u8) -> Option<String> {
 
 /// The pair, with a vocabulary whose tokens are the single bytes.
 fn pair((reasoning, tools, mode): &Key) -> Option<Pair> {
-    let bytes = (0..=u8::MAX).map(|byte| (u32::from(byte), vec![byte])).collect();
+    let bytes = (0..=u8::MAX).map(|byte| (u32::from(byte), [byte])).collect();
     let setup = Setup {
         reasoning_parser: reasoning.clone(),
         tool_parser: tools.clone(),

@@ -154,6 +154,15 @@ impl Thread {
         Self { pos, seen: pos, ..Self::default() }
     }
 
+    /// Whether its numbers are places in the held bytes, as a saved thread's may not be.
+    pub(crate) fn fits(&self, held: &str) -> bool {
+        let range = |from: usize, to: usize| held.get(from..to).is_some();
+        held.is_char_boundary(self.pos)
+            && self.seen <= held.len()
+            && self.taken.iter().all(|taken| range(taken.start, taken.end))
+            && self.strays.iter().all(|(from, to)| range(*from, *to))
+    }
+
     /// Runs on over the held bytes `held`.
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         let bytes = held.as_bytes();

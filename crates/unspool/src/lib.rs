@@ -30,8 +30,10 @@ pub mod sample;
 pub mod scan;
 pub mod schema;
 pub mod setup;
+mod told;
 mod typing;
 mod utf8;
+mod vocabulary;
 
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
@@ -42,4 +44,4 @@ pub use message::{Message, ToolCall};
 pub use parser::{Delta, Finish, FinishReason, Parser, Snapshot};
 pub use request::{IncompleteCalls, Prompt, PromptToken, Request, ToolChoice};
 pub use schema::ToolSet;
-pub use setup::{Half, Needs, Pair, Registry, Setup, SetupError, SetupWarning, Vocabulary};
+pub use setup::{Half, Needs, Pair, Registry, Setup, SetupError, SetupWarning, TokenBytes, Vocabulary};

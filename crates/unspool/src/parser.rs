@@ -14,7 +14,7 @@ use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
 use crate::gate::ReasoningEnd;
-use crate::plan::Plan;
+use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
@@ -96,19 +96,38 @@ struct Memory {
     filters: Filters,
 }
 
-/// A parser's state, to go on elsewhere.
+/// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
     /// Which words the parser read with.
+    #[serde(default)]
     format: u64,
+    /// Sum of `state`, so that no foreign number gets into a parser.
+    #[serde(default)]
+    sum: u64,
+    /// The saved memory as JSON.
+    #[serde(default)]
+    state: String,
+}
+
+/// What a snapshot's state is made from.
+#[derive(Serialize)]
+struct Saved<'a> {
+    machine: Option<&'a MachineState>,
+    memory: &'a Memory,
+}
+
+/// What a snapshot's state is read as.
+#[derive(Deserialize)]
+struct Restored {
     machine: Option<MachineState>,
     memory: Memory,
 }
 
 /// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 1;
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
@@ -235,14 +254,17 @@ impl Parser {
     /// The state after the last delta.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let machine = self.machine.as_ref().map(|machine| machine.state().clone());
-        Snapshot { version: SNAPSHOT_VERSION, format: self.plan.fingerprint, machine, memory: self.memory.clone() }
+        let saved = Saved { machine: self.machine.as_ref().map(Machine::state), memory: &self.memory };
+        // Numbers, texts and lists of them can always be written; what could not would be refused by `restore`.
+        let state = serde_json::to_string(&saved).unwrap_or_default();
+        let format = self.plan.fingerprint;
+        Snapshot { version: SNAPSHOT_VERSION, format, sum: sum(state.as_bytes()), state }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     ///
     /// # Errors
-    /// The snapshot is of another version, or of a parser of another pair or thinking mode.
+    /// The snapshot is of another version, of a parser of another pair or thinking mode, or not as a parser wrote it.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
         if snapshot.version != SNAPSHOT_VERSION {
             return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
@@ -250,10 +272,20 @@ impl Parser {
         if snapshot.format != self.plan.fingerprint {
             return Err("the snapshot was made with other formats or another thinking mode".to_owned());
         }
-        if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
-            machine.restore(state);
+        let changed = || "the snapshot is not as a parser wrote it: its state was changed on the way".to_owned();
+        if snapshot.sum != sum(snapshot.state.as_bytes()) {
+            return Err(changed());
         }
-        self.memory = snapshot.memory;
+        let restored: Restored = serde_json::from_str(&snapshot.state).map_err(|_| changed())?;
+        if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
+            return Err(changed());
+        }
+        match (&mut self.machine, restored.machine) {
+            (Some(machine), Some(state)) if machine.fits(&state, &restored.memory.hold) => machine.restore(state),
+            (None, None) => {}
+            _ => return Err(changed()),
+        }
+        self.memory = restored.memory;
         Ok(())
     }
 

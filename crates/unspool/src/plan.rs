@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::align::{Special, Specials};
-use crate::flow::tables::{Source, Tables};
+use crate::flow::tables::{Fault, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
+use crate::told::Told;
 
 /// What every parser of one pair and one set of switches shares.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Plan {
         reasoning: Option<FormatFile>,
         tools: Option<FormatFile>,
         plain: bool,
-    ) -> Result<Self, (String, String)> {
+    ) -> Result<Self, Fault> {
         let checkpoint = checkpoint_template(setup, reasoning.as_ref().or(tools.as_ref()))?;
         let used = used_texts(reasoning.as_ref(), tools.as_ref());
         // A hidden token that a template writes is a marker; any other never shows.
@@ -56,7 +57,8 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], plain);
+        let template = reasoning.as_ref().or(tools.as_ref()).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
+        let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], template, plain);
         let limits = setup.limits.clone();
         Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }
@@ -73,29 +75,33 @@ impl Plan {
 
     /// Bytes of a token.
     pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
-        self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)
+        self.vocabulary.bytes.as_ref()?.get(id)
     }
 }
 
-/// FNV-1a over the words: the same in every process, unlike the standard library's hashes.
-fn fingerprint(halves: &[Option<&FormatFile>], plain: bool) -> u64 {
+/// The sum of all words: those of the files, and of the template that the checkpoint brings.
+fn fingerprint(halves: &[Option<&FormatFile>], template: Option<&serde_json::Value>, plain: bool) -> u64 {
     // The words are strings, numbers and lists: they can always be written.
-    let words = serde_json::to_vec(&(halves, plain)).unwrap_or_default();
-    words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    sum(&serde_json::to_vec(&(halves, template, plain)).unwrap_or_default())
+}
+
+/// FNV-1a: the same in every process, unlike the standard library's hashes.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// The template that the checkpoint brings, if the format reads with it.
 fn checkpoint_template(
     setup: &Setup,
     format: Option<&FormatFile>,
-) -> Result<Option<Arc<TemplateSpec>>, (String, String)> {
+) -> Result<Option<Arc<TemplateSpec>>, Fault> {
     let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
-    let fault = |message: String| ("checkpoint".to_owned(), message);
+    let fault = |told: Told| ("checkpoint".to_owned(), told);
     let template = setup
         .tokenizer_config
         .get(key)
         .filter(|t| !t.is_null())
-        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration")))?;
+        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration").into()))?;
     let spec = TemplateSpec::parse(template).map_err(fault)?;
     let halves = Halves { reasoning: setup.reasoning_parser.is_some(), tools: setup.tool_parser.is_some() };
     spec.serves(halves).map_err(fault)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::detect::rules_of;
+use crate::format::check;
 use crate::format::file::FormatFile;
 use crate::format::source::{Facts, Source, names_of};
 use crate::pair::Pair;
@@ -82,9 +83,11 @@ impl Registry {
             let other = self
                 .find(Half::Tools, &base)
                 .or_else(|_| self.find(Half::Reasoning, &base))
-                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`"))))?;
+                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`").into())))?;
             source.extend_from(&other);
+            source.check_all()?;
         }
+        self.check_ends(&source)?;
         let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
         let names: Vec<(Half, String)> =
             reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
@@ -111,12 +114,28 @@ impl Registry {
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
                 let Some(error) = name.and_then(|name| with.find(half, &name).err()) else { continue };
-                let told = source.error(&format!("detect.{i}.{key}"), error.message);
+                let told = source.error(&format!("detect.{i}.{key}"), error.message.into());
                 return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
             }
         }
         *self = with;
         Ok(names)
+    }
+
+    /// Of a file without calls: what shall end its thoughts opens something in another format.
+    fn check_ends(&self, source: &Source) -> Result<(), SetupError> {
+        for name in &source.reasoning {
+            let words = source.resolve(&Facts { name, ..Facts::default() })?;
+            if words.reasoning.ends.is_empty() || !words.tools.call.is_empty() {
+                continue;
+            }
+            let callers = self.names(Half::Tools);
+            let others: Vec<FormatFile> = callers.iter().filter_map(|name| self.words(Half::Tools, name).ok()).collect();
+            if let Some((key, told)) = check::ends(&words, &others) {
+                return Err(source.error(&key, told).into());
+            }
+        }
+        Ok(())
     }
 
     /// What is odd about the files that were added.

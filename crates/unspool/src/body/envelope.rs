@@ -11,6 +11,7 @@ use crate::format::file::{EnvelopeWords, Shape};
 use crate::json::arguments::Arguments;
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::blanks;
+use crate::told::Told;
 
 mod parts;
 mod structure;
@@ -28,12 +29,13 @@ impl EnvelopeSpec {
     ///
     /// # Errors
     /// A role without a key, or a key with two roles.
-    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, String> {
+    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, Told> {
         if words.shape == Shape::Keys {
             for (role, keys) in [("name", &words.name), ("arguments", &words.arguments)] {
                 if keys.is_empty() {
-                    return Err(format!(
-                        "`tools.envelope.{role}` has no key\n  hint: name the key under which the model writes it, or leave the line out"
+                    return Err(Told::new(
+                        format!("`tools.envelope.{role}` has no key"),
+                        "name the key under which the model writes it, or leave the line out",
                     ));
                 }
             }
@@ -41,8 +43,9 @@ impl EnvelopeSpec {
             for (i, (role, keys)) in roles.iter().enumerate() {
                 let other = |key: &String| roles[i + 1..].iter().find(|(_, keys)| keys.contains(key));
                 if let Some((key, (other, _))) = keys.iter().find_map(|key| other(key).map(|o| (key, o))) {
-                    return Err(format!(
-                        "the key `{key}` stands in `tools.envelope.{role}` and in `tools.envelope.{other}`\n  hint: a key has one role"
+                    return Err(Told::new(
+                        format!("the key `{key}` stands in `tools.envelope.{role}` and in `tools.envelope.{other}`"),
+                        "a key has one role; leave it out in one of the two",
                     ));
                 }
             }

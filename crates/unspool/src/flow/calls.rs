@@ -11,7 +11,9 @@ use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
 pub(crate) struct Opened {
-    pub(crate) alternative: usize,
+    pub(crate) form: usize,
+    /// A block opens with it.
+    pub(crate) block: bool,
     pub(crate) name: String,
     pub(crate) id: Option<String>,
     /// The tag closed itself.
@@ -102,12 +104,11 @@ impl Flow<'_> {
             self.content_gap(lead);
         }
         self.decide_thought();
-        let alternative = &self.tables.alternatives[opened.alternative];
-        let in_block = alternative.block.is_some() || self.s.in_block;
+        let in_block = opened.block || self.s.in_block;
         self.s.in_block = in_block;
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
-        let mut call = Call { form: alternative.form, in_block, machine, open: None, start, raw };
+        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
         self.announce_call(&mut call, &opened.name, opened.id);
         for (from, to) in opened.strays {
             let at = opened.start + from as u64;

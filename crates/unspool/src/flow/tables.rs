@@ -7,6 +7,7 @@ use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Fo
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
 use crate::scan::Literal;
+use crate::told::Told;
 
 use super::channels::ChannelTables;
 use super::marker::{Marker, Strip, around};
@@ -15,7 +16,7 @@ use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
 
 /// Where the words of a compiled format come from, for errors.
-pub(crate) type Fault = (String, String);
+pub(crate) type Fault = (String, Told);
 
 /// A way in which calls may open.
 #[derive(Debug, Clone)]
@@ -93,6 +94,8 @@ pub(crate) struct Tables {
     pub(crate) openings: Vec<Vec<usize>>,
     pub(crate) alternatives: Vec<Alternative>,
     pub(crate) forms: Vec<Form>,
+    /// The call whose arguments a message to a function is (channels): the first that does not bring the name itself.
+    pub(crate) message_form: Option<usize>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) trails: Vec<Vec<Strip>>,
     /// Byte-level marks are white space in tags.
@@ -128,6 +131,7 @@ pub(super) struct Builder<'a> {
     pub(super) trails: Vec<Vec<Strip>>,
     pub(super) alternatives: Vec<Alternative>,
     pub(super) forms: Vec<Form>,
+    pub(super) message_form: Option<usize>,
     pub(super) blocks: Vec<Block>,
     pub(super) openings: Vec<Vec<usize>>,
     /// First literals of openings, by where they count.
@@ -140,7 +144,7 @@ pub(super) struct Builder<'a> {
 }
 
 pub(super) fn template(text: &str, key: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|e| (key.to_owned(), e.message))
+    Template::parse(text).map_err(|e| (key.to_owned(), e.message.into()))
 }
 
 impl Tables {
@@ -153,6 +157,7 @@ impl Tables {
             trails: Vec::new(),
             alternatives: Vec::new(),
             forms: Vec::new(),
+            message_form: None,
             blocks: Vec::new(),
             openings: Vec::new(),
             open_outside: Vec::new(),
@@ -271,6 +276,7 @@ impl Builder<'_> {
             sets,
             openings: self.openings,
             alternatives: self.alternatives,
+            message_form: self.message_form,
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
@@ -339,7 +345,7 @@ impl Builder<'_> {
             .iter()
             .map(|t| {
                 around(&template(t, "reasoning.thought")?, Slot::Thought)
-                    .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".to_owned()))
+                    .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".into()))
             })
             .collect()
     }
@@ -353,7 +359,7 @@ impl Builder<'_> {
             }
             for text in format.content.frame.iter() {
                 let (open, close) = around(&template(text, "content.frame")?, Slot::Content)
-                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".to_owned()))?;
+                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".into()))?;
                 opens.push(self.role(open, false));
                 closes.push(self.role(close, false));
             }

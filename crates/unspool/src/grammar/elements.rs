@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::format::file::FormatFile;
 use crate::format::template::{Slot, Template};
+use crate::limits::Limits;
 use crate::render::words::{before, template};
 
 use super::node::{Avoid, Node, Rules};
@@ -19,16 +20,20 @@ pub(super) struct Elements<'a> {
     tags: Avoid,
     item: &'a str,
     rules: &'a mut Rules,
+    limits: &'a Limits,
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(file: &'a FormatFile, rules: &'a mut Rules) -> Result<Self, GrammarError> {
+    pub(super) fn new(
+        (file, limits): (&'a FormatFile, &'a Limits),
+        rules: &'a mut Rules,
+    ) -> Result<Self, GrammarError> {
         let words = &file.tools.elements;
         let read = |t: &str| template(t).map_err(|e| GrammarError::new(&e.message));
         let (open, close) = (read(&words.open)?, read(&words.close)?);
         let begins = [&open, &close].map(|t| crate::render::markup::literal_text(before(t, |s| s == Slot::Key)));
         let tags = Avoid { loose: file.tools.loose, ..Avoid::nothing() }.and(begins);
-        Ok(Self { open, close, tags, item: &words.item, rules })
+        Ok(Self { open, close, tags, item: &words.item, rules, limits })
     }
 
     /// Arguments that fit a schema.
@@ -58,7 +63,7 @@ impl<'a> Elements<'a> {
     }
 
     fn element(&mut self, key: &str, place: Place<'_>) -> Result<Node, GrammarError> {
-        crate::render::check_key(key, false)
+        crate::render::check_key(key, false, self.limits)
             .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
         let tag = |template: &Template| {
             fill::parts(&template.parts, &mut |_| Ok(Node::text(key))).map(|parts| Node::sequence(parts).prefix())

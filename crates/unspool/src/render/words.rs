@@ -2,6 +2,7 @@
 
 use crate::format::file::{Channels, Content, FormatFile, Into, Off, StartState, Where};
 use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::limits::Limits;
 use crate::pair::{kwargs, thinks};
 use crate::request::Request;
 
@@ -24,6 +25,8 @@ pub(crate) enum Thinking {
 pub(crate) struct Words<'a> {
     pub(crate) reasoning: Option<&'a FormatFile>,
     pub(crate) tools: Option<&'a FormatFile>,
+    /// The bounds of who reads what is written.
+    pub(crate) limits: &'a Limits,
     pub(crate) thinking: Thinking,
     pub(crate) thoughts: Vec<Template>,
     pub(crate) frames: Vec<Template>,
@@ -36,13 +39,14 @@ impl<'a> Words<'a> {
     pub(crate) fn read(
         reasoning: Option<&'a FormatFile>,
         tools: Option<&'a FormatFile>,
-        request: &Request,
+        (request, limits): (&Request, &'a Limits),
     ) -> Result<Self, RenderError> {
         let reasoning = reasoning.or(tools.filter(|f| f.bound));
         let frames = [reasoning, tools].into_iter().flatten().map(|f| &f.content.frame).find(|f| !f.is_empty());
         Ok(Self {
             reasoning,
             tools,
+            limits,
             thinking: reasoning.map_or(Ok(Thinking::Unknown), |f| thinking(f, request))?,
             thoughts: templates(reasoning.map(|f| &f.reasoning.thought[..]))?,
             frames: templates(frames.map(|f| &f[..]))?,

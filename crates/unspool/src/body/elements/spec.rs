@@ -7,6 +7,7 @@ use crate::format::template::{Slot, Template};
 use crate::head::Program;
 use crate::limits::Limits;
 use crate::scan::{FirstBytes, Literal};
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of elements, compiled.
@@ -31,11 +32,11 @@ impl ElementsSpec {
     ///
     /// # Errors
     /// A tag that cannot be read, or that does not begin with a literal and end with one.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let open = program("open", &tools.elements.open, tools.loose)?;
         let close = program("close", &tools.elements.close, tools.loose)?;
         if !Template::parse(&tools.elements.open).is_ok_and(|t| t.has(Slot::Key)) {
-            return Err(format!("`tools.elements.open` {:?} has no `{{key}}`", tools.elements.open));
+            return Err(format!("`tools.elements.open` {:?} has no `{{key}}`", tools.elements.open).into());
         }
         let enders = enders(&follow);
         let literals = [open.first_literal(), close.first_literal()].into_iter().flatten();
@@ -57,11 +58,11 @@ impl ElementsSpec {
     }
 }
 
-fn program(word: &str, source: &str, loose: bool) -> Result<Program, String> {
+fn program(word: &str, source: &str, loose: bool) -> Result<Program, Told> {
     let template = Template::parse(source).map_err(|e| e.message)?;
     let program = Program::new(&template.parts, loose);
     if program.first_literal().is_none() || program.ends_in_slot() {
-        return Err(format!("`tools.elements.{word}` {source:?} must begin and end with a literal"));
+        return Err(format!("`tools.elements.{word}` {source:?} must begin and end with a literal").into());
     }
     Ok(program)
 }

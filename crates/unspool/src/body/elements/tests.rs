@@ -182,7 +182,7 @@ fn tags_that_cannot_be_read_are_refused() {
         let elements = ElementsWords { open: open.into(), close: close.into(), item: "item".into() };
         let error =
             ElementsSpec::new(&Tools { elements, ..Tools::default() }, crate::body::Follow::default()).unwrap_err();
-        assert!(error.contains(what), "{error}");
+        assert!(error.message.contains(what), "{error:?}");
     }
 }
 

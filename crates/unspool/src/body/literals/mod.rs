@@ -20,6 +20,7 @@ use crate::format::file::{Delimited, Silent, Tools};
 use crate::json::write::string_piece;
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 use crate::schema::TypeId;
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// What the machine has to know about its format.
@@ -41,21 +42,23 @@ pub(crate) struct LiteralsSpec {
 
 impl LiteralsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let words = &tools.literals;
-        let (open, close) =
-            match &words.string[..] {
-                [both] => (both, both),
-                [open, close] => (open, close),
-                _ => return Err(
-                    "literals.string: one delimiter, or an opener and a closer\nhint: write `string = [\"<|\\\"|>\"]`"
-                        .into(),
-                ),
-            };
+        let (open, close) = match &words.string[..] {
+            [both] => (both, both),
+            [open, close] => (open, close),
+            _ => {
+                return Err(Told::new(
+                    "`tools.literals.string` must be one delimiter, or an opener and a closer",
+                    "write the token that stands around a string, such as `string = [\"<|\\\"|>\"]`",
+                ));
+            }
+        };
         if open.is_empty() || close.is_empty() {
-            return Err(
-                "literals.string: a delimiter is empty\nhint: write the token that stands around a string".into()
-            );
+            return Err(Told::new(
+                "`tools.literals.string` has an empty delimiter",
+                "write the token that stands around a string",
+            ));
         }
         let closers = || follow.call_close.iter().filter_map(|l| l.text().bytes().next()).chain(close.bytes().next());
         Ok(Self {

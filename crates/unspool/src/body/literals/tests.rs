@@ -257,7 +257,7 @@ fn the_end_of_the_output() {
 #[test]
 fn delimiters_are_checked_when_the_format_is_read() {
     let error = LiteralsSpec::new(&Tools::default(), Follow::default()).unwrap_err();
-    assert!(error.contains("literals.string") && error.contains("hint:"), "{error}");
+    assert!(error.message.contains("literals.string") && error.hint.is_some(), "{error:?}");
 }
 
 const FRAGMENTS: &[&str] = &[

@@ -10,6 +10,7 @@ use crate::format::template::{Cut, Part, Slot, Template, cuts};
 use crate::head::Program;
 use crate::limits::Limits;
 use crate::scan::{FirstBytes, Literal, blanks};
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of parameters, compiled.
@@ -67,7 +68,7 @@ impl ParamsSpec {
     ///
     /// # Errors
     /// A template that cannot be read, or in which nothing marks where a parameter or its value ends.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         if tools.param.is_empty() {
             return Err("`{params}` needs `tools.param`, the template of one parameter".into());
         }
@@ -127,8 +128,8 @@ impl ParamsSpec {
 }
 
 impl ParamTemplate {
-    fn new(source: &str, loose: bool) -> Result<Self, String> {
-        let wrong = |what: &str| format!("parameter template {source:?}: {what}");
+    fn new(source: &str, loose: bool) -> Result<Self, Told> {
+        let wrong = |what: &str| Told::from(format!("parameter template {source:?}: {what}"));
         let template = Template::parse(source).map_err(|e| e.message)?;
         let value = template.position(|s| s == Slot::Value).ok_or_else(|| wrong("it has no `{value}`"))?;
         if !template.has(Slot::Key) {

@@ -388,7 +388,7 @@ fn templates_that_cannot_be_read_are_refused() {
     ] {
         let tools = Tools { param: List(vec![param.into()]), ..Tools::default() };
         let error = ParamsSpec::new(&tools, crate::body::Follow::default()).unwrap_err();
-        assert!(error.contains(what), "{error}");
+        assert!(error.message.contains(what), "{error:?}");
     }
     assert!(ParamsSpec::new(&Tools::default(), crate::body::Follow::default()).is_err());
 }

@@ -4,7 +4,6 @@ use serde_json::value::RawValue;
 
 use crate::format::file::{Trim, Typed as Winner};
 use crate::format::template::{Slot, Template};
-use crate::limits::Limits;
 use crate::schema::Kinds;
 use crate::typing::Want;
 
@@ -57,7 +56,7 @@ struct Parameter<'a> {
 impl Parameter<'_> {
     fn write(&self, out: &mut String) -> Result<(), RenderError> {
         let tools = &self.cx.syntax.file.tools;
-        check_key(self.key, tools.loose)?;
+        check_key(self.key, tools.loose, self.cx.syntax.limits())?;
         let value = Json::open(self.raw)?;
         let plain = match &value {
             Json::String(text) => text.as_str(),
@@ -75,7 +74,7 @@ impl Parameter<'_> {
     fn check(&self, value: &Json<'_>, text: &str) -> Result<(), RenderError> {
         let tools = &self.cx.syntax.file.tools;
         let is_text = matches!(value, Json::String(_));
-        if !is_text && text.len() > Limits::default().argument {
+        if !is_text && text.len() > self.cx.syntax.limits().argument {
             return Err(RenderError::at("", "is longer than a value may be whose type needs its end"));
         }
         if is_text && tools.params.trim == Trim::All && text.trim() != text {
@@ -96,7 +95,8 @@ impl Parameter<'_> {
         } else {
             place.want()
         };
-        typed::check(text, self.raw, want, typed::rules(tools.silent, tools.python))
+        let rules = typed::rules(tools.silent, tools.python, self.cx.syntax.limits());
+        typed::check(text, self.raw, want, rules)
     }
 
     /// Checks that nothing inside the value is read as its end.

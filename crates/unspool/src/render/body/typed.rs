@@ -50,8 +50,8 @@ impl<'a> Typed<'a> {
 }
 
 /// The rules of conversion.
-pub(super) fn rules(silent: Silent, python: bool) -> Rules {
-    Rules { silent, python, depth: Limits::default().depth }
+pub(super) fn rules(silent: Silent, python: bool, limits: &Limits) -> Rules {
+    Rules { silent, python, depth: limits.depth }
 }
 
 /// Checks that `text`, which stands for `raw`, is read as that value again.

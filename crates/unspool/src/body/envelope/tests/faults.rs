@@ -181,9 +181,9 @@ fn limits_hold() {
 #[test]
 fn words_must_make_sense() {
     let words = EnvelopeWords { name: List::default(), ..EnvelopeWords::default() };
-    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().contains("tools.envelope.name"));
+    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().message.contains("tools.envelope.name"));
     let words = EnvelopeWords { id: list(&["call", "name"]), ..EnvelopeWords::default() };
-    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().contains("the key `name`"));
+    assert!(EnvelopeSpec::new(&words, &Follow::default()).unwrap_err().message.contains("the key `name`"));
     let words = EnvelopeWords { name: List::default(), shape: Shape::Key, ..EnvelopeWords::default() };
     assert!(EnvelopeSpec::new(&words, &Follow::default()).is_ok());
 }
