@@ -15,6 +15,7 @@ pub mod gate;
 pub mod grammar;
 mod head;
 mod json;
+mod lag;
 pub mod limits;
 pub mod message;
 mod needs;

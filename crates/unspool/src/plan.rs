@@ -57,7 +57,8 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        let template = reasoning.as_ref().or(tools.as_ref()).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
+        let template =
+            reasoning.as_ref().or(tools.as_ref()).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
         let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], template, plain);
         let limits = setup.limits.clone();
         Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
@@ -66,6 +67,12 @@ impl Plan {
     /// Whether requests are refused that have to be sure of their calls.
     pub(crate) fn refuses(&self) -> bool {
         self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
+    }
+
+    /// Whether the tokens' bytes are known.
+    #[inline]
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.vocabulary.bytes.is_some()
     }
 
     /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.
@@ -91,17 +98,13 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// The template that the checkpoint brings, if the format reads with it.
-fn checkpoint_template(
-    setup: &Setup,
-    format: Option<&FormatFile>,
-) -> Result<Option<Arc<TemplateSpec>>, Fault> {
+fn checkpoint_template(setup: &Setup, format: Option<&FormatFile>) -> Result<Option<Arc<TemplateSpec>>, Fault> {
     let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
     let fault = |told: Told| ("checkpoint".to_owned(), told);
-    let template = setup
-        .tokenizer_config
-        .get(key)
-        .filter(|t| !t.is_null())
-        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration").into()))?;
+    let template =
+        setup.tokenizer_config.get(key).filter(|t| !t.is_null()).ok_or_else(|| {
+            fault(format!("this parser requires `{key}` metadata in the tokenizer configuration").into())
+        })?;
     let spec = TemplateSpec::parse(template).map_err(fault)?;
     let halves = Halves { reasoning: setup.reasoning_parser.is_some(), tools: setup.tool_parser.is_some() };
     spec.serves(halves).map_err(fault)?;

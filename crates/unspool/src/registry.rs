@@ -80,10 +80,9 @@ impl Registry {
     pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
-            let other = self
-                .find(Half::Tools, &base)
-                .or_else(|_| self.find(Half::Reasoning, &base))
-                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`").into())))?;
+            let other = self.find(Half::Tools, &base).or_else(|_| self.find(Half::Reasoning, &base)).map_err(|_| {
+                SetupError::from(source.error("extends", format!("no format is named `{base}`").into()))
+            })?;
             source.extend_from(&other);
             source.check_all()?;
         }
@@ -130,7 +129,8 @@ impl Registry {
                 continue;
             }
             let callers = self.names(Half::Tools);
-            let others: Vec<FormatFile> = callers.iter().filter_map(|name| self.words(Half::Tools, name).ok()).collect();
+            let others: Vec<FormatFile> =
+                callers.iter().filter_map(|name| self.words(Half::Tools, name).ok()).collect();
             if let Some((key, told)) = check::ends(&words, &others) {
                 return Err(source.error(&key, told).into());
             }

@@ -106,7 +106,9 @@ impl<B: AsRef<[u8]>> FromIterator<(u32, B)> for TokenBytes {
         for (id, entry) in entries {
             bytes.extend_from_slice(entry.as_ref());
             // Beyond 4 GiB a table has no place for an entry; no vocabulary comes near.
-            let (Ok(end), Ok(length)) = (u32::try_from(bytes.len()), u32::try_from(entry.as_ref().len())) else { break };
+            let (Ok(end), Ok(length)) = (u32::try_from(bytes.len()), u32::try_from(entry.as_ref().len())) else {
+                break;
+            };
             listed.push((id, (end, length)));
         }
         bytes.shrink_to_fit();

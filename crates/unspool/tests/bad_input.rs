@@ -188,7 +188,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
         ("names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{jsn}</c>\"\n", "my.toml:3: ", "{jsn}"),
         ("names.tools = [\"mine\"]\n[tools]\n", "my.toml:2: ", "call template"),
         (
-            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mien\"]\n",
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{json}</c>\"\n[[variant]]\nnames = [\"mien\"]\n",
             "my.toml:5: ",
             "no name of this file is `mien`",
         ),
@@ -197,7 +197,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
             "my.toml:4: ",
             "is named `mien`",
         ),
-        ("[tools]\ncall = \"<c>{json}</c>\"\n", "my.toml:1: ", "no name"),
+        ("[tools]\ncall = \"<c>{name}{json}</c>\"\n", "my.toml:1: ", "no name"),
         ("names = [\n", "my.toml:", ""),
         (
             "names.reasoning = [\"mine\"]\n[reasoning]\nthought = \"<t>{thought}</t>\"\n[content]\ndrop = [\"<t>\"]\n",
@@ -210,7 +210,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
             "opens a thought and closes",
         ),
         (
-            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mine\"]\ncontent.drop = [\"<c>\"]\n",
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{json}</c>\"\n[[variant]]\nnames = [\"mine\"]\ncontent.drop = [\"<c>\"]\n",
             "my.toml:6: ",
             "see `tools.call` in line 3",
         ),
@@ -296,7 +296,8 @@ fn a_saved_state_with_a_foreign_number_is_refused() {
         let body = saved["state"].as_str().expect("the state");
         for (at, _) in body.match_indices(|c: char| c.is_ascii_digit()) {
             let mut changed = saved.clone();
-            changed["state"] = format!("{}7{}{}", &body[..at], if &body[at..=at] == "7" { "7" } else { "" }, &body[at + 1..]).into();
+            changed["state"] =
+                format!("{}7{}{}", &body[..at], if &body[at..=at] == "7" { "7" } else { "" }, &body[at + 1..]).into();
             let snapshot = serde_json::from_value(changed).expect("a snapshot by its outer form");
             let refusal = parser(&pair).restore(snapshot).expect_err("a foreign number");
             assert!(refusal.contains("not as a parser wrote it"), "{refusal}");
@@ -332,7 +333,7 @@ fn a_message_to_a_function_is_text_where_no_half_reads_calls() {
         }
         parser.finish(None, &mut message);
         assert_eq!(message.reasoning, "Hm.");
-        assert_eq!(message.content, format!("<|start|>assistant{call}"), "in pieces of {size}");
+        assert_eq!(message.content, format!("<|start|>assistant{call}<|call|>"), "in pieces of {size}");
     }
     // Nor is the other family's envelope the place for arguments whose name came before.
     let setup = Setup { tool_parser: Some("hermes".into()), ..setup };

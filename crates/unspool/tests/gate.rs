@@ -12,7 +12,8 @@ const WORDS: [(&str, u32); 7] =
 
 fn pair(names: (Option<&str>, Option<&str>), with_bytes: bool) -> Pair {
     let special: HashMap<String, u32> = SPECIAL.iter().map(|(text, id)| ((*text).to_owned(), *id)).collect();
-    let bytes: HashMap<u32, Vec<u8>> = WORDS.iter().chain(&SPECIAL).map(|(text, id)| (*id, text.as_bytes().to_vec())).collect();
+    let bytes: HashMap<u32, Vec<u8>> =
+        WORDS.iter().chain(&SPECIAL).map(|(text, id)| (*id, text.as_bytes().to_vec())).collect();
     let vocabulary = Vocabulary { special, bytes: with_bytes.then(|| bytes.into()), ..Vocabulary::default() };
     let setup = Setup {
         reasoning_parser: names.0.map(str::to_owned),

@@ -32,7 +32,9 @@ fn refused(file: &str, line: usize, key: &str, what: &str) {
 fn a_call_without_a_name() {
     refused(&tools("call = \"<c>{json}</c>\""), 3, "tools.call", "which function");
     refused(&tools("call = [\"<c {name}>{json}</c>\",\n\"<d>{json}</d>\"]"), 4, "tools.call.1", "which function");
-    for good in ["<c:{name}>{json}</c>", "<c>{id}<a>{json}</c>", "<c>{envelope}</c>", "<c name=\\\"{name}\\\">{json}</c>"] {
+    for good in
+        ["<c:{name}>{json}</c>", "<c>{id}<a>{json}</c>", "<c>{envelope}</c>", "<c name=\\\"{name}\\\">{json}</c>"]
+    {
         Registry::builtin().add("my.toml", &tools(&format!("call = \"{good}\""))).expect(good);
     }
     let in_block = "block = \"<b:{name}>{calls}</b>\"\ncall = \"<c>{json}</c>\"";
@@ -49,7 +51,8 @@ fn slots_that_are_missing_or_stand_twice() {
     refused(&reasoning("thought = \"<t>{name}{thought}</t>\""), 4, "reasoning.thought", "`{name}` has no place");
     let param = "call = \"<c:{name}>{params}</c>\"\nparam = \"<p {key}>{value}{value}</p>\"";
     refused(&tools(param), 4, "tools.param", "`{value}` stands twice");
-    let frame = format!("{}[content]\nframe = \"<a>{{content}}{{content}}</a>\"\n", tools("call = \"<c:{name}>{json}</c>\""));
+    let frame =
+        format!("{}[content]\nframe = \"<a>{{content}}{{content}}</a>\"\n", tools("call = \"<c:{name}>{json}</c>\""));
     refused(&frame, 5, "content.frame", "`{content}` stands twice");
 }
 

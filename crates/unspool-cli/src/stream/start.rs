@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use unspool::setup::{Pair, SetupErrorKind};
 use unspool::{
-    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, TokenBytes, Vocabulary,
+    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, TokenBytes,
+    Vocabulary,
 };
 
 use super::hex::{IdAndBytes, Spelled};

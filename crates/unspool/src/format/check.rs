@@ -60,15 +60,23 @@ fn in_template(kind: &Kind, text: &str, key: String) -> Option<Fault> {
     };
     let count = |slot: Slot| slots.iter().filter(|s| **s == slot).count();
     let is_call = kind.key == CALL.key;
-    let told = |what: String, hint: String| Some((key.clone(), Told::new(format!("{what} in template {text:?}"), hint)));
+    let told =
+        |what: String, hint: String| Some((key.clone(), Told::new(format!("{what} in template {text:?}"), hint)));
     if let Some(slot) = kind.once.iter().find(|slot| count(**slot) == 0) {
         let slot = slot.name();
-        return told(format!("there is no `{{{slot}}}`"), format!("write `{{{slot}}}` where the model's own text stands"));
+        return told(
+            format!("there is no `{{{slot}}}`"),
+            format!("write `{{{slot}}}` where the model's own text stands"),
+        );
     }
-    let foreign = |slot: &&Slot| !kind.once.contains(slot) && !kind.also.contains(slot) && !(is_call && slot.is_body());
+    let foreign = |slot: &&Slot| !(kind.once.contains(slot) || kind.also.contains(slot) || is_call && slot.is_body());
     if let Some(slot) = slots.iter().find(foreign) {
-        let known: Vec<String> = kind.once.iter().chain(kind.also).map(|slot| format!("`{{{}}}`", slot.name())).collect();
-        return told(format!("`{{{}}}` has no place", slot.name()), format!("slots of `{}` are {}", kind.key, known.join(", ")));
+        let known: Vec<String> =
+            kind.once.iter().chain(kind.also).map(|slot| format!("`{{{}}}`", slot.name())).collect();
+        return told(
+            format!("`{{{}}}` has no place", slot.name()),
+            format!("slots of `{}` are {}", kind.key, known.join(", ")),
+        );
     }
     if let Some(slot) = slots.iter().find(|slot| (kind.once.contains(slot) || slot.is_body()) && count(**slot) > 1) {
         return told(format!("`{{{}}}` stands twice", slot.name()), "leave one of the two out".to_owned());
@@ -109,9 +117,10 @@ fn calls(file: &FormatFile) -> Option<Fault> {
 /// Messages that no text can begin, or whose calls no template reads.
 fn channels(file: &FormatFile) -> Option<Fault> {
     let words = file.channels.as_ref()?;
-    for (key, text, what) in
-        [("start", &words.start, "a message begins with it"), ("body", &words.body, "a message's body begins behind it")]
-    {
+    for (key, text, what) in [
+        ("start", &words.start, "a message begins with it"),
+        ("body", &words.body, "a message's body begins behind it"),
+    ] {
         if text.trim().is_empty() {
             let hint = format!("write `channels.{key} = \"…\"`: {what}");
             return Some(("channels".to_owned(), Told::new(format!("there is no `{key}`"), hint)));

@@ -82,7 +82,10 @@ impl<'a> Calls<'a> {
                 return Err(RenderError::at(&place, "are longer than the limit `arguments` allows"));
             }
             if self.opening(call) > limits.head {
-                return Err(RenderError::at(&place, "have no place: the call's opening is longer than the limit `head`"));
+                return Err(RenderError::at(
+                    &place,
+                    "have no place: the call's opening is longer than the limit `head`",
+                ));
             }
         }
         Ok(())

@@ -146,12 +146,13 @@ impl Machine {
     /// Whether a saved state is one of this template, over these held bytes.
     pub(crate) fn fits(&self, state: &MachineState, hold: &str) -> bool {
         let length = hold.len() + state.prompt.len();
-        let region = match &state.region {
+        match &state.region {
             Region::Outside => true,
             Region::Open(field) => *field < self.spec.fields.len(),
-            Region::Held { field, opener, .. } => *field < self.spec.fields.len() && *opener <= length,
-        };
-        region && state.seen <= length
+            Region::Held { field, opener, .. } => {
+                *field < self.spec.fields.len() && *opener <= length && state.seen <= length
+            }
+        }
     }
 
     /// Goes on from a saved state.

@@ -179,7 +179,20 @@ fn what_the_limits_keep_from_being_read() {
     assert_eq!(tide(|l| l.head = 20, "{}").refused(), "tool_calls[0].arguments");
     let two = bounded(|l| l.calls = 1).calls(vec![call("tide", "{}"), call("tide", "{}")]);
     assert_eq!(two.refused(), "tool_calls");
-    assert_eq!(of("", "minimax_m3").limits(Limits { argument: 3, ..Limits::default() }).call("tide", r#"{"days": 1234}"#).refused(), "tool_calls[0].arguments.days");
-    assert_eq!(of("", "pythonic").limits(Limits { name: 4, ..Limits::default() }).call("tide", r#"{"ports": 1}"#).refused(), "tool_calls[0].arguments.ports");
-    tide(|l| *l = Limits { name: 4, argument: 4, arguments: 30, calls: 1, head: 40, ..Limits::default() }, r#"{"days": 1234}"#).text();
+    assert_eq!(
+        of("", "minimax_m3")
+            .limits(Limits { argument: 3, ..Limits::default() })
+            .call("tide", r#"{"days": 1234}"#)
+            .refused(),
+        "tool_calls[0].arguments.days"
+    );
+    assert_eq!(
+        of("", "pythonic").limits(Limits { name: 4, ..Limits::default() }).call("tide", r#"{"ports": 1}"#).refused(),
+        "tool_calls[0].arguments.ports"
+    );
+    tide(
+        |l| *l = Limits { name: 4, argument: 4, arguments: 30, calls: 1, head: 40, ..Limits::default() },
+        r#"{"days": 1234}"#,
+    )
+    .text();
 }
