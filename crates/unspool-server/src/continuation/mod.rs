@@ -125,7 +125,7 @@ impl Continuations {
                 at = end;
             }
         }
-        let all = ids.iter().filter_map(|id| table.get(id)).flatten();
+        let all = ids.iter().filter_map(|id| table.get(*id)).flatten();
         if group.is_empty() && all.eq(text.as_bytes().iter()) { out } else { together(text, ids) }
     }
 }
