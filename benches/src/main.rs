@@ -27,6 +27,10 @@ use crate::row::{Row, Task};
 static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--help") {
+        println!("{}", args::USAGE);
+        return ExitCode::SUCCESS;
+    }
     match Args::read(std::env::args().skip(1)).and_then(|args| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -42,9 +46,13 @@ fn run(args: &Args) -> Result<(), String> {
     if rows.is_empty() {
         return Err(format!("no parser is named `{}`\nhint: `unspool formats` lists them", args.names.join("`, `")));
     }
-    let before = machine::load();
     let task =
         Task { inputs: args.inputs.clone(), tokens: args.tokens, patience: args.patience, tools: messages::tools() };
+    if let Some(each) = args.spin {
+        rows.iter().for_each(|names| row::spin(names, &task, each));
+        return Ok(());
+    }
+    let before = machine::load();
     let measured: Vec<Row> = rows
         .iter()
         .enumerate()

@@ -99,22 +99,12 @@ impl Names {
 
     /// A message as the model writes it, without the parts that this format cannot say. Gives the message as it is then.
     pub(crate) fn write(&self, message: &Message, request: &Request) -> Result<(String, Message), String> {
+        if self.tools.is_none() && !message.tool_calls.is_empty() {
+            return Err("no tool parser".into());
+        }
         let writer = if self.of_checkpoint() { qwen() } else { self.pair(Vocabulary::default()) };
         let mut fault = String::new();
-        for (thought, content) in [(true, true), (false, true), (true, false), (false, false)] {
-            let mut message = message.clone();
-            if self.tools.is_none() && !message.tool_calls.is_empty() {
-                return Err("no tool parser".into());
-            }
-            if !content && message.tool_calls.is_empty() {
-                break;
-            }
-            if !thought {
-                message.reasoning.clear();
-            }
-            if !content {
-                message.content.clear();
-            }
+        for message in versions(message) {
             match writer.render(&message, request) {
                 Ok(text) => return Ok((text, message)),
                 Err(error) if fault.is_empty() => fault = error.to_string(),
@@ -123,6 +113,22 @@ impl Names {
         }
         Err(fault)
     }
+}
+
+/// A message in full, and what formats that cannot say all of it can say.
+fn versions(message: &Message) -> Vec<Message> {
+    let Message { reasoning, content, .. } = message;
+    let version = |reasoning: &str, content: &str| Message {
+        reasoning: reasoning.to_owned(),
+        content: content.to_owned(),
+        ..message.clone()
+    };
+    let thought_in_content = format!("<think>{reasoning}</think>{content}");
+    let mut versions = vec![message.clone(), version("", content), version("", &thought_in_content)];
+    if !message.tool_calls.is_empty() {
+        versions.extend([version(reasoning, ""), version("", "")]);
+    }
+    versions
 }
 
 fn qwen() -> Pair {

@@ -93,6 +93,20 @@ pub(crate) fn measure(names: &Names, task: &Task<'_>) -> Row {
     Row { names: names.clone(), cells, request: subject.request_cost() }
 }
 
+/// Streams each input through unspool alone, for so long each: for a profiler to look at.
+pub(crate) fn spin(names: &Names, task: &Task<'_>, each: Duration) {
+    let subject = Subject::new(names, task);
+    for input in &task.inputs {
+        let Ok((text, message)) = subject.names.write(&input.message(task.tokens * 4), &subject.request) else {
+            continue;
+        };
+        let tokens = Tokens::of(&text, &subject.marks);
+        let deltas = tokens.deltas(1, false);
+        let mut trials = [Trial::new(&subject.unspool, Way::Deltas(&deltas))];
+        run_all(&mut trials, Reply { text: &text, message: &message }, Patience { rounds: 1, each });
+    }
+}
+
 impl<'a> Subject<'a> {
     fn new(names: &'a Names, task: &'a Task<'a>) -> Self {
         let body = body(&task.tools);
