@@ -104,15 +104,24 @@ impl Names {
         }
         let writer = if self.of_checkpoint() { qwen() } else { self.pair(Vocabulary::default()) };
         let mut fault = String::new();
-        for message in versions(message) {
-            match writer.render(&message, request) {
-                Ok(text) => return Ok((text, message)),
+        for version in versions(message) {
+            if bytes(&version) * 4 < bytes(message) {
+                // What the input is about would be missing.
+                break;
+            }
+            match writer.render(&version, request) {
+                Ok(text) => return Ok((text, version)),
                 Err(error) if fault.is_empty() => fault = error.to_string(),
                 Err(_) => {}
             }
         }
         Err(fault)
     }
+}
+
+fn bytes(message: &Message) -> usize {
+    let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+    message.reasoning.len() + message.content.len() + calls.sum::<usize>()
 }
 
 /// A message in full, and what formats that cannot say all of it can say.

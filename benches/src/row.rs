@@ -198,9 +198,13 @@ fn prompt(names: &Names) -> String {
 
 /// The least time of one call, in batches.
 pub(crate) fn nanoseconds(mut what: impl FnMut(), patience: Patience) -> Duration {
-    const BATCH: u32 = 64;
+    const BATCH: u32 = 16;
+    const LEAST: usize = 20;
     let (began, mut best) = (Instant::now(), Duration::MAX);
-    while best == Duration::MAX || began.elapsed() < patience.each {
+    for batch in 0.. {
+        if batch >= LEAST && began.elapsed() > patience.each {
+            break;
+        }
         let start = Instant::now();
         for _ in 0..BATCH {
             what();
