@@ -1,6 +1,6 @@
 //! The contestants: the floor, unspool, and the others.
 
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Delta, Parser, Prompt, Request};
 
 use crate::answer::Answer;

@@ -1,7 +1,7 @@
 //! What is measured: one long turn in each syntax, and the text of the turn in pieces.
 
 use serde_json::{Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Message, Registry, Request, Setup, ToolCall};
 
 /// One row of the table: a pair of names, and what the others call the same format.

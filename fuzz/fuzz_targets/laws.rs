@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use unspool::setup::{Half, Pair};
+use unspool::setup::Half;
+use unspool::Pair;
 use unspool::{
     Delta, FinishReason, IncompleteCalls, Message, Parser, Prompt, Registry, Request, Setup, Snapshot, ToolCall,
     Vocabulary,

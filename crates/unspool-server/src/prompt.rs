@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Message, ToolCall};
 
 use crate::api::chat::{ChatMessage, ChatRequest};

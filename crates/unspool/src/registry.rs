@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::detect::rules_of;
+use crate::format::detect::Detect;
 use crate::format::file::FormatFile;
 use crate::format::source::{Facts, Source, names_of};
-use crate::pair::Pair;
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::suggest::{did_you_mean, near};
 
 /// The built-in format files: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
@@ -71,12 +71,8 @@ impl Registry {
         Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
-    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
-    ///
-    /// # Errors
-    /// The file is broken, or names a format that does not exist.
-    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+    /// Enters a user's format file unproved; gives back the file and the names it brings.
+    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<(Arc<Source>, Vec<(Half, String)>), SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
             let other = self
@@ -88,35 +84,32 @@ impl Registry {
         let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
         let names: Vec<(Half, String)> =
             reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
-        let mut with = self.clone();
         let source = Arc::new(source);
+        let before = self.clone();
         for (half, name) in &names {
-            if let Ok(taken) = self.find(*half, name) {
-                with.warnings.push(SetupWarning {
+            if let Ok(taken) = before.find(*half, name) {
+                self.warnings.push(SetupWarning {
                     message: format!("{path}: `{name}` of {} is no longer that of {}", half.flag(), taken.path),
                     hint: Some("if that is not meant, give your format a name of its own".to_owned()),
                 });
             }
-            with.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+            self.own.insert((*half as u8, name.clone()), Arc::clone(&source));
         }
-        for (half, name) in &names {
-            let setup = match half {
-                Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
-                Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
-            };
-            with.pair(&setup)?;
-        }
-        for (i, rule) in rules_of(&source)?.into_iter().enumerate() {
+        Ok((source, names))
+    }
+
+    /// The rules of a file name formats that exist.
+    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), SetupError> {
+        for (i, rule) in rules_of(source)?.into_iter().enumerate() {
             for (half, key, name) in
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
-                let Some(error) = name.and_then(|name| with.find(half, &name).err()) else { continue };
+                let Some(error) = name.and_then(|name| self.find(half, &name).err()) else { continue };
                 let told = source.error(&format!("detect.{i}.{key}"), error.message);
                 return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
             }
         }
-        *self = with;
-        Ok(names)
+        Ok(())
     }
 
     /// What is odd about the files that were added.
@@ -209,10 +202,10 @@ impl Registry {
 
     fn unknown(&self, half: Half, name: &str) -> SetupError {
         let names = self.names(half);
-        let near = near(name, &names);
-        let hint = match near[..] {
-            [] => "`unspool formats` lists all names".to_owned(),
-            _ => format!("did you mean {}? `unspool formats` lists all names", near.join(" or ")),
+        let listed = "`unspool formats` lists all names";
+        let hint = match did_you_mean(&near(name, names.iter().map(String::as_str))) {
+            Some(question) => format!("{question} {listed}"),
+            None => listed.to_owned(),
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,
@@ -220,14 +213,11 @@ impl Registry {
             hint: Some(successor(name).map_or(hint, str::to_owned)),
         }
     }
+}
 
-    /// Composes a pair and compiles it.
-    ///
-    /// # Errors
-    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
-    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
-        Pair::new(self, setup)
-    }
+/// The `[[detect]]` rules of one file.
+pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, SetupError> {
+    Ok(source.resolve(&Facts::default())?.detect)
 }
 
 /// Names that vLLM has removed, and what took their place.
@@ -236,28 +226,4 @@ fn successor(name: &str) -> Option<&'static str> {
         "minimax" => Some("`minimax` was removed; use `minimax_m2`"),
         _ => None,
     }
-}
-
-/// Up to three names with few letters changed.
-pub(crate) fn near(name: &str, names: &[String]) -> Vec<String> {
-    let mut scored: Vec<(usize, &String)> = names.iter().map(|n| (distance(name, n), n)).collect();
-    scored.sort();
-    let most = 2.max(name.len() / 3);
-    scored.into_iter().take_while(|(d, _)| *d <= most).take(3).map(|(_, n)| format!("`{n}`")).collect()
-}
-
-/// Letters to insert, delete or change (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

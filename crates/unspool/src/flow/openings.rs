@@ -6,8 +6,8 @@ use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
 
-use super::marker::{Marker, Strip, around};
 use super::tables::{Alternative, Block, Builder, Fault, Form, Guided, Role, template};
+use crate::format::marker::{Marker, Strip, around};
 
 impl Builder<'_> {
     /// Compiles a tools half.

@@ -9,10 +9,10 @@ use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
-use super::marker::{Marker, Strip, around};
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
+use crate::format::marker::{Marker, Strip, around};
 
 /// Where the words of a compiled format come from, for errors.
 pub(crate) type Fault = (String, String);
