@@ -13,7 +13,7 @@ use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
 use crate::prompt;
-use crate::registry::Registry;
+use crate::registry::{Registry, names_by_half};
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
@@ -237,7 +237,8 @@ impl Registry {
     /// The file is broken, or names a format that does not exist.
     pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
         let mut with = self.clone();
-        let (source, names) = with.enter(path, text)?;
+        let source = with.enter(path, text)?;
+        let names = names_by_half(&source);
         for (half, name) in &names {
             let setup = match half {
                 Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
@@ -299,6 +300,12 @@ fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Se
     }
 }
 
+/// The name of a file's other half that belongs to `name`: the same one, the one in its place, or the first.
+fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
+    let at = own.iter().position(|n| n == name).unwrap_or(0);
+    others.iter().find(|n| *n == name).or_else(|| others.get(at)).or(others.first()).cloned()
+}
+
 /// A bound format brings its other half; it does not work with another format's.
 fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let bound = |half: &Found| match half {
@@ -308,20 +315,10 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let (r, t) = (bound(reasoning), bound(tools));
     match (&reasoning, &tools) {
         (Some((source, name)), None) if r => {
-            let at = source.reasoning.iter().position(|n| n == name).unwrap_or(0);
-            let twin =
-                source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
-            *tools = twin.map(|n| (Arc::clone(source), n.clone()));
+            *tools = twin(name, &source.reasoning, &source.tools).map(|n| (Arc::clone(source), n));
         }
         (None, Some((source, name))) if t => {
-            let at = source.tools.iter().position(|n| n == name).unwrap_or(0);
-            let twin = source
-                .reasoning
-                .iter()
-                .find(|n| *n == name)
-                .or_else(|| source.reasoning.get(at))
-                .or(source.reasoning.first());
-            *reasoning = twin.map(|n| (Arc::clone(source), n.clone()));
+            *reasoning = twin(name, &source.tools, &source.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
             return Err(SetupError {

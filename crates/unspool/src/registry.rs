@@ -71,8 +71,8 @@ impl Registry {
         Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Enters a user's format file unproved; gives back the file and the names it brings.
-    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<(Arc<Source>, Vec<(Half, String)>), SetupError> {
+    /// Enters a user's format file unproved.
+    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
             let other = self
@@ -81,21 +81,18 @@ impl Registry {
                 .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`"))))?;
             source.extend_from(&other);
         }
-        let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
-        let names: Vec<(Half, String)> =
-            reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
         let source = Arc::new(source);
         let before = self.clone();
-        for (half, name) in &names {
-            if let Ok(taken) = before.find(*half, name) {
+        for (half, name) in names_by_half(&source) {
+            if let Ok(taken) = before.find(half, &name) {
                 self.warnings.push(SetupWarning {
                     message: format!("{path}: `{name}` of {} is no longer that of {}", half.flag(), taken.path),
                     hint: Some("if that is not meant, give your format a name of its own".to_owned()),
                 });
             }
-            self.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+            self.own.insert((half as u8, name), Arc::clone(&source));
         }
-        Ok((source, names))
+        Ok(source)
     }
 
     /// The rules of a file name formats that exist.
@@ -213,6 +210,12 @@ impl Registry {
             hint: Some(successor(name).map_or(hint, str::to_owned)),
         }
     }
+}
+
+/// All names of one file.
+pub(crate) fn names_by_half(source: &Source) -> Vec<(Half, String)> {
+    let reasoning = source.reasoning.iter().map(|name| (Half::Reasoning, name.clone()));
+    reasoning.chain(source.tools.iter().map(|name| (Half::Tools, name.clone()))).collect()
 }
 
 /// The `[[detect]]` rules of one file.
