@@ -49,7 +49,7 @@ struct Key {
 
 impl Pair {
     pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
-        let (reasoning_name, tools_name) = names(setup);
+        let (reasoning_name, tools_name) = names(registry, setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
@@ -283,12 +283,15 @@ impl Inner {
     }
 }
 
-/// The names to use: a checkpoint of type `gpt_oss` is always read as harmony.
-fn names(setup: &Setup) -> (Option<&str>, Option<&str>) {
-    if setup.model_type.as_deref() == Some("gpt_oss") {
-        return (Some("openai_gptoss"), setup.tool_parser.as_ref().map(|_| "openai"));
+/// The names to use: some checkpoints are always read in one format.
+fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Option<&'a str>) {
+    let tools = setup.tool_parser.as_deref();
+    match setup.model_type.as_deref().and_then(|model_type| registry.names_of_type(model_type)) {
+        Some(names) => {
+            (names.reasoning.first().map(String::as_str), tools.and(names.tools.first().map(String::as_str)))
+        }
+        None => (setup.reasoning_parser.as_deref(), tools),
     }
-    (setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref())
 }
 
 type Found = Option<(Arc<Source>, String)>;
@@ -315,19 +318,19 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let (r, t) = (bound(reasoning), bound(tools));
     match (&reasoning, &tools) {
         (Some((source, name)), None) if r => {
-            *tools = twin(name, &source.reasoning, &source.tools).map(|n| (Arc::clone(source), n));
+            *tools = twin(name, &source.names.reasoning, &source.names.tools).map(|n| (Arc::clone(source), n));
         }
         (None, Some((source, name))) if t => {
-            *reasoning = twin(name, &source.tools, &source.reasoning).map(|n| (Arc::clone(source), n));
+            *reasoning = twin(name, &source.names.tools, &source.names.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
             return Err(SetupError {
                 kind: SetupErrorKind::BadPair,
                 message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
                 hint: Some(if r {
-                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.tools.join(", "))
+                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
                 } else {
-                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.reasoning.join(", "))
+                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
                 }),
             });
         }

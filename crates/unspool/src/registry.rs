@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::format::detect::Detect;
-use crate::format::file::FormatFile;
+use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
 use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
 use crate::suggest::{did_you_mean, near};
@@ -49,18 +49,23 @@ fn builtin_files() -> &'static [Lazy] {
     })
 }
 
-/// Which built-in file has which name. Of the other files only `names` is looked at; what else they say is read and checked
-/// when one of their names is asked for.
-fn builtin_names() -> &'static BTreeMap<(u8, String), usize> {
-    static NAMES: OnceLock<BTreeMap<(u8, String), usize>> = OnceLock::new();
-    NAMES.get_or_init(|| {
-        let mut out = BTreeMap::new();
-        for (i, file) in builtin_files().iter().enumerate() {
-            let [reasoning, tools] = names_of(file.text);
-            out.extend(reasoning.into_iter().map(|name| ((Half::Reasoning as u8, name), i)));
-            out.extend(tools.into_iter().map(|name| ((Half::Tools as u8, name), i)));
+/// What the built-in files are called. Of a file only `names` is looked at; what else it says is read and checked when one of
+/// its names is asked for.
+struct Builtin {
+    names: Vec<Names>,
+    by_name: BTreeMap<(u8, String), usize>,
+}
+
+fn builtin() -> &'static Builtin {
+    static BUILTIN: OnceLock<Builtin> = OnceLock::new();
+    BUILTIN.get_or_init(|| {
+        let names: Vec<Names> = builtin_files().iter().map(|file| names_of(file.text)).collect();
+        let mut by_name = BTreeMap::new();
+        for (i, names) in names.iter().enumerate() {
+            by_name.extend(names.reasoning.iter().map(|name| ((Half::Reasoning as u8, name.clone()), i)));
+            by_name.extend(names.tools.iter().map(|name| ((Half::Tools as u8, name.clone()), i)));
         }
-        out
+        Builtin { names, by_name }
     })
 }
 
@@ -132,7 +137,8 @@ impl Registry {
     /// All names of a half, sorted.
     #[must_use]
     pub fn names(&self, half: Half) -> Vec<String> {
-        let mut names: Vec<String> = builtin_names()
+        let mut names: Vec<String> = builtin()
+            .by_name
             .keys()
             .chain(self.own.keys())
             .filter(|(h, _)| *h == half as u8)
@@ -149,7 +155,7 @@ impl Registry {
         if let Some(source) = self.own.get(&key) {
             return Ok(Arc::clone(source));
         }
-        match builtin_names().get(&key) {
+        match builtin().by_name.get(&key) {
             Some(i) => builtin_files()[*i].source(),
             None => Err(self.unknown(half, name)),
         }
@@ -179,8 +185,8 @@ impl Registry {
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
         let Ok(source) = self.find(half, name) else { return Vec::new() };
         let mut partners: Vec<String> = match half {
-            Half::Reasoning => source.tools.clone(),
-            Half::Tools => source.reasoning.clone(),
+            Half::Reasoning => source.names.tools.to_vec(),
+            Half::Tools => source.names.reasoning.to_vec(),
         };
         match half {
             Half::Reasoning => partners.extend(self.words(half, name).into_iter().flat_map(|w| w.pairs.to_vec())),
@@ -197,36 +203,48 @@ impl Registry {
         partners
     }
 
+    /// What the files are called: a user's own first.
+    fn all_names(&self) -> impl Iterator<Item = &Names> {
+        self.own.values().map(|source| &source.names).chain(&builtin().names)
+    }
+
+    /// The names under which checkpoints of a type are read, whatever names are asked for.
+    pub(crate) fn names_of_type(&self, model_type: &str) -> Option<&Names> {
+        self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
+    }
+
+    /// The name that took the place of a former one.
+    fn successor(&self, half: Half, name: &str) -> Option<&String> {
+        let names = self.all_names().find(|names| names.former.iter().any(|former| former == name))?;
+        match half {
+            Half::Reasoning => names.reasoning.first(),
+            Half::Tools => names.tools.first(),
+        }
+    }
+
     fn unknown(&self, half: Half, name: &str) -> SetupError {
-        let names = self.names(half);
         let listed = "`unspool formats` lists all names";
-        let hint = match did_you_mean(&near(name, names.iter().map(String::as_str))) {
-            Some(question) => format!("{question} {listed}"),
-            None => listed.to_owned(),
+        let names = self.names(half);
+        let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
+        let hint = match self.successor(half, name) {
+            Some(now) => format!("`{name}` was removed; use `{now}`"),
+            None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,
             message: format!("no parser for {} is named `{name}`", half.flag()),
-            hint: Some(successor(name).map_or(hint, str::to_owned)),
+            hint: Some(hint),
         }
     }
 }
 
 /// All names of one file.
 pub(crate) fn names_by_half(source: &Source) -> Vec<(Half, String)> {
-    let reasoning = source.reasoning.iter().map(|name| (Half::Reasoning, name.clone()));
-    reasoning.chain(source.tools.iter().map(|name| (Half::Tools, name.clone()))).collect()
+    let reasoning = source.names.reasoning.iter().map(|name| (Half::Reasoning, name.clone()));
+    reasoning.chain(source.names.tools.iter().map(|name| (Half::Tools, name.clone()))).collect()
 }
 
 /// The `[[detect]]` rules of one file.
 pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, SetupError> {
     Ok(source.resolve(&Facts::default())?.detect)
-}
-
-/// Names that vLLM has removed, and what took their place.
-fn successor(name: &str) -> Option<&'static str> {
-    match name {
-        "minimax" => Some("`minimax` was removed; use `minimax_m2`"),
-        _ => None,
-    }
 }

@@ -45,7 +45,7 @@ pub struct Setup {
     pub reasoning_parser: Option<String>,
     /// Name of the tool-call parser.
     pub tool_parser: Option<String>,
-    /// The checkpoint's `model_type`; `gpt_oss` selects harmony whatever the names.
+    /// The checkpoint's `model_type`; some are always read in one format, whatever the names.
     pub model_type: Option<String>,
     /// The tokenizer's vocabulary.
     pub vocabulary: Vocabulary,
