@@ -1,7 +1,7 @@
 //! The contestants: the floor, unspool, and the others.
 
 use serde_json::Value;
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Delta, Parser, Prompt, Request};
 
 use crate::answer::Answer;

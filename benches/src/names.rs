@@ -1,7 +1,7 @@
 //! The rows of the tables: every name of both lists, each in a pair that servers run.
 
 use serde_json::{Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Half, Message, Registry, Request, Setup, Vocabulary};
 
 /// A pair of names, and what the others call the same format.
