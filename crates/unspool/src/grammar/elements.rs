@@ -61,7 +61,7 @@ impl<'a> Elements<'a> {
         let tag = |template: &Template| {
             fill::parts(&template.parts, &mut |_| Ok(Node::text(key))).map(|parts| Node::sequence(parts).prefix())
         };
-        let (open, close) = (tag(&self.open)?, tag(&self.close)?);
+        let (open, close) = (tag(self.open)?, tag(self.close)?);
         let content = self.content(place, &close)?;
         Ok(Node::sequence([Node::text(open), content]))
     }
