@@ -3,6 +3,7 @@
 mod answers;
 mod constraint;
 mod http;
+mod text;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use unspool::Limit;
 pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
+pub use self::text::TextConfig;
 use crate::error::StartupError;
 
 /// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
@@ -128,6 +130,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub constraint: ConstraintConfig,
 
+    /// How far prompts and tokens are made here
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub text: TextConfig,
+
     /// How the gateway listens
     #[cfg_attr(feature = "clap", command(flatten))]
     pub http: HttpConfig,
@@ -162,6 +168,7 @@ impl Default for ServeConfig {
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
             constraint: ConstraintConfig::default(),
+            text: TextConfig::default(),
             http: HttpConfig::default(),
         }
     }
@@ -211,6 +218,7 @@ impl ServeConfig {
         }
         self.answers.check()?;
         self.constraint.check(&self.backend)?;
+        self.text.check()?;
         self.http.check()
     }
 }

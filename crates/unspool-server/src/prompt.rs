@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use unspool::setup::Pair;
 use unspool::{Message, ToolCall};
+use unspool_text::Stop;
 
 use crate::api::chat::{ChatMessage, ChatRequest};
 use crate::backend::RenderedPrompt;
@@ -25,6 +27,11 @@ pub trait PromptRenderer: fmt::Debug + Send + Sync {
         let _ = request;
         false
     }
+
+    /// What bounds how many prompts are made at once; `None`: nothing has to.
+    fn turns(&self) -> Option<&Arc<Semaphore>> {
+        None
+    }
 }
 
 /// Renders on a thread of its own: templates and tokenizers take their time, and no other request should wait for them.
@@ -36,15 +43,44 @@ pub async fn render(
     request: &Arc<ChatRequest>,
 ) -> Result<RenderedPrompt, ApiError> {
     let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
-    apart(move || renderer.render(&request)).await
+    match renderer.turns().cloned() {
+        Some(turns) => in_turn(&turns, move || renderer.render(&request)).await,
+        None => apart(move || renderer.render(&request)).await,
+    }
 }
 
-/// Runs what takes long on a thread of its own.
+/// As [`apart`], when it is this work's turn.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    turns: &Arc<Semaphore>,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let turn = Arc::clone(turns).acquire_owned().await;
+    let turn = turn.map_err(|_| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"))?;
+    apart(move || {
+        // The turn is over when the work is, not when nobody waits for it any more.
+        let _turn = turn;
+        work()
+    })
+    .await
+}
+
+/// Runs what takes long on a thread of its own. When nobody waits any more, it is told to stop.
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
+    let stop = StopWhenDropped(Stop::default());
+    let told = stop.0.clone();
+    tokio::task::spawn_blocking(move || told.during(work)).await.map_err(failed)?
+}
+
+/// Tells work to stop when the one who waits for it is gone.
+struct StopWhenDropped(Stop);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.tell();
+    }
 }
 
 /// No prompt at all, for backends that nobody has to ask.
