@@ -161,11 +161,11 @@ impl Sandbox {
         match death {
             Death::Late => late(line, time),
             Death::Memory => too_large(line, memory),
-            Death::Depth => fault(line, "nests a value or itself without end".to_owned())
+            Death::Depth => fault(line, "nests a value or itself without end")
                 .hint("does a value hold itself, or a macro call itself?"),
             Death::Other(status) => {
                 let how = status.map_or_else(|| "without a status".to_owned(), |status| status.to_string());
-                fault(line, format!("ended the process that renders it ({how})"))
+                fault(line, &format!("ended the process that renders it ({how})"))
             }
         }
     }
@@ -173,17 +173,17 @@ impl Sandbox {
 
 /// An error for a template that takes too long.
 pub(crate) fn late(line: Option<u32>, time: Duration) -> TextError {
-    fault(line, format!("takes more than {} seconds", time.as_secs_f32()))
+    fault(line, &format!("takes more than {} seconds", time.as_secs_f32()))
         .hint("the conversation is too long for this template, or the template does not end")
 }
 
 /// An error for a template that takes too much memory.
 pub(crate) fn too_large(line: Option<u32>, memory: u64) -> TextError {
-    fault(line, format!("takes more than {} MiB of memory", memory >> 20))
+    fault(line, &format!("takes more than {} MiB of memory", memory >> 20))
         .hint("the conversation is too long for this template, or the template multiplies it")
 }
 
-fn fault(line: Option<u32>, what: String) -> TextError {
+fn fault(line: Option<u32>, what: &str) -> TextError {
     let line = line.filter(|line| *line > 0).map(|line| format!(", line {line}")).unwrap_or_default();
     TextError::new(format!("the chat template{line} {what}"))
 }
