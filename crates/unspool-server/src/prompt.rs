@@ -3,16 +3,50 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use unspool::setup::Pair;
-use unspool::{Message, ToolCall};
-use unspool_text::Stop;
+use unspool::{Message, PromptToken, ToolCall};
 
-use crate::api::chat::{ChatMessage, ChatRequest};
-use crate::backend::RenderedPrompt;
+use crate::blocking;
 use crate::error::ApiError;
+use crate::request::{ChatMessage, ChatRequest, MessageCall};
+
+/// A prompt, as far as it is known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenderedPrompt {
+    /// What the model is given.
+    pub text: String,
+    /// Where in it the turn begins that the model writes; `None`: the prompt says nothing about how the reply begins.
+    pub turn: Option<usize>,
+    /// Number of its tokens.
+    pub tokens: Option<u64>,
+    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
+    pub encoded: Vec<PromptToken>,
+    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    pub complete: bool,
+}
+
+impl RenderedPrompt {
+    /// The ids of its tokens; empty: not known.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.encoded.iter().map(|token| token.id).collect()
+    }
+
+    /// The part that says where the reply begins.
+    #[must_use]
+    pub fn tail(&self) -> unspool::Prompt<'_> {
+        match self.turn.and_then(|at| self.text.get(at..)) {
+            // Ids alone say nothing about what stands there.
+            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
+                unspool::Prompt::Tokens(&self.encoded)
+            }
+            Some(tail) => unspool::Prompt::Text(tail),
+            None => unspool::Prompt::Unknown,
+        }
+    }
+}
 
 /// Makes prompts.
 pub trait PromptRenderer: fmt::Debug + Send + Sync {
@@ -44,42 +78,8 @@ pub async fn render(
 ) -> Result<RenderedPrompt, ApiError> {
     let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
     match renderer.turns().cloned() {
-        Some(turns) => in_turn(&turns, move || renderer.render(&request)).await,
-        None => apart(move || renderer.render(&request)).await,
-    }
-}
-
-/// As [`apart`], when it is this work's turn.
-pub(crate) async fn in_turn<T: Send + 'static>(
-    turns: &Arc<Semaphore>,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let turn = Arc::clone(turns).acquire_owned().await;
-    let turn = turn.map_err(|_| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"))?;
-    apart(move || {
-        // The turn is over when the work is, not when nobody waits for it any more.
-        let _turn = turn;
-        work()
-    })
-    .await
-}
-
-/// Runs what takes long on a thread of its own. When nobody waits any more, it is told to stop.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
-    let stop = StopWhenDropped(Stop::default());
-    let told = stop.0.clone();
-    tokio::task::spawn_blocking(move || told.during(work)).await.map_err(failed)?
-}
-
-/// Tells work to stop when the one who waits for it is gone.
-struct StopWhenDropped(Stop);
-
-impl Drop for StopWhenDropped {
-    fn drop(&mut self) {
-        self.0.tell();
+        Some(turns) => blocking::in_turn(&turns, move || renderer.render(&request)).await,
+        None => blocking::run(move || renderer.render(&request)).await,
     }
 }
 
@@ -163,7 +163,7 @@ impl ChatMl {
         if message.calls().is_empty() {
             return Ok(content);
         }
-        let call = |call: &crate::api::chat::MessageCall| ToolCall {
+        let call = |call: &MessageCall| ToolCall {
             id: call.id.clone().unwrap_or_default(),
             name: call.function.name.clone(),
             arguments: call
@@ -223,7 +223,7 @@ mod tests {
     use unspool::{Prompt, Registry, Setup};
 
     use super::*;
-    use crate::api::chat::ToolRules;
+    use crate::request::ToolRules;
 
     fn rendered(body: &Value) -> RenderedPrompt {
         let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");
