@@ -1,8 +1,8 @@
 //! How long a thought may be, and how it is ended.
 
+use unspool::Pair;
 use unspool::Parser;
 use unspool::budget::{Markers, ReasoningConfig, ThinkingBudget};
-use unspool::setup::Pair;
 
 use crate::error::ApiError;
 use crate::model::Model;

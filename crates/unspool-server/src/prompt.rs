@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use unspool::setup::Pair;
-use unspool::{Message, PromptToken, ToolCall};
+use unspool::{Message, Pair, PromptToken, ToolCall};
 
 use crate::blocking;
 use crate::error::ApiError;

@@ -1,4 +1,4 @@
-//! A prompt as text, and its tokens.
+//! A prompt, and which of its texts are special tokens.
 
 use std::ops::Range;
 

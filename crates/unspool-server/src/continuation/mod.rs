@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Delta, Event, Parser, PromptToken};
 
 use crate::backend::{Backend, BackendError, BackendFault, Job, Piece, Pieces, StopReason};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 
 use serde_json::{Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
 
 use crate::cuts::Piece;

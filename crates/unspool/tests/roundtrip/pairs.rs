@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{LazyLock, Mutex};
 
 use unspool::message::Message;
-use unspool::setup::{Half, Pair, Registry, Setup};
+use unspool::setup::{Half, Setup};
+use unspool::{Pair, Registry};
 
 /// Names of a pair.
 #[derive(Debug, Clone)]

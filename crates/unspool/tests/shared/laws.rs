@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use unspool::setup::{Half, Pair};
+use unspool::Pair;
+use unspool::setup::Half;
 use unspool::{
     Delta, FinishReason, IncompleteCalls, Message, Parser, Prompt, Registry, Request, Setup, Snapshot, ToolCall,
     Vocabulary,
