@@ -12,7 +12,7 @@ mod writer;
 
 use std::fmt;
 
-use crate::format::file::FormatFile;
+use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::message::Message;
 use crate::pair::Pair;
@@ -68,7 +68,7 @@ impl Pair {
 /// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
 /// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
 pub(crate) fn render(
-    (reasoning, tools): (Option<&FormatFile>, Option<&FormatFile>),
+    (reasoning, tools): (Option<&Format>, Option<&Format>),
     limits: &Limits,
     message: &Message,
     request: &Request,

@@ -51,14 +51,7 @@ impl ChannelTables {
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
     pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = match prompt {
-            Prompt::Unknown => String::new(),
-            Prompt::Text(text) => text.to_owned(),
-            Prompt::Tokens(tokens) => {
-                let bytes: Vec<u8> = tokens.iter().flat_map(|t| t.bytes.iter().copied()).collect();
-                String::from_utf8_lossy(&bytes).into_owned()
-            }
-        };
+        let text = prompt.text().map(|prompt| prompt.text).unwrap_or_default();
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];

@@ -1,13 +1,14 @@
 //! Whether a saved state can go on: its numbers are places in tables and in the bytes that are held.
 
+use super::numbered::{AlternativeId, FormId};
 use super::state::{Head, Mode, Origin, State};
 use super::tables::Tables;
 
 impl State {
     /// Whether all numbers fit these tables and the held bytes.
     pub(crate) fn fits(&self, tables: &Tables, hold: &str) -> bool {
-        let form = |form: usize| form < tables.forms.len();
-        let alternative = |i: usize| tables.alternatives.get(i).is_some_and(|a| a.message || form(a.form));
+        let form = |form: FormId| tables.forms.get(form).is_some();
+        let alternative = |i: AlternativeId| tables.alternatives.get(i).is_some_and(|a| a.message || form(a.form));
         let origin = |origin: &Origin| origin.lead <= origin.first && hold.is_char_boundary(origin.first);
         let mode = match &self.mode {
             Mode::Text | Mode::Skip(_) => true,
@@ -19,7 +20,7 @@ impl State {
             Mode::Body(call) => form(call.form),
             Mode::Closers { form: of, .. } => form(*of),
         };
-        let strip = self.strip.is_none_or(|(trail, _)| trail < tables.trails.len());
+        let strip = self.strip.is_none_or(|(trail, _)| tables.trails.get(trail).is_some());
         mode && strip && hold.is_char_boundary(self.seen) && self.closer_is_text.is_none_or(form)
     }
 }
@@ -28,6 +29,6 @@ fn threads_fit(head: &Head, tables: &Tables, hold: &str) -> bool {
     head.last <= hold.len()
         && head.threads.iter().all(|(alternative, thread)| {
             let known = tables.alternatives.get(*alternative);
-            known.is_some_and(|a| (a.message || a.form < tables.forms.len()) && thread.fits(hold))
+            known.is_some_and(|a| (a.message || tables.forms.get(a.form).is_some()) && thread.fits(hold))
         })
 }

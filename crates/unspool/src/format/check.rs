@@ -1,11 +1,10 @@
 //! Words that can be read and make no sense: templates without the slots that they need, markers that nothing reads.
 
 use super::file::{FormatFile, List};
+
+use super::syntax::Fault;
 use super::template::{Part, Slot, Template};
 use crate::told::Told;
-
-/// A fault of a file: the key under which it stands, and what it is.
-pub(super) type Fault = (String, Told);
 
 /// Which slots a kind of template has.
 struct Kind {
