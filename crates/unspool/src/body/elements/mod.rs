@@ -256,7 +256,7 @@ impl Elements {
     /// Writes the members that are complete.
     fn write(&mut self, turn: &mut Turn<'_, '_, '_>) {
         let rules = turn.spec.rules(turn.cx.limits);
-        self.tree.write(&mut self.object, turn.cx, rules);
+        self.tree.write(&mut self.object, turn.cx, (rules, turn.at));
     }
 
     fn broken(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {

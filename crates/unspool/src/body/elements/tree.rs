@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::body::object::Object;
-use crate::body::{Cx, Out};
+use crate::body::{Cx, Out, give};
 use crate::json::write::string_piece;
 use crate::limits::Limits;
 use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
@@ -107,11 +107,11 @@ impl Tree {
         text
     }
 
-    /// Writes the complete elements as members, and forgets them.
-    pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, rules: Rules) {
+    /// Writes the complete elements as members, and forgets them. They end at `at` in the input of the step.
+    pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, (rules, at): (Rules, usize)) {
         let roots = std::mem::take(&mut self.roots);
         let schema = cx.schema;
-        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out };
+        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out, at };
         for (key, nodes) in writer.groups(&roots) {
             object.key(writer.out, key);
             writer.group(&nodes, schema.and_then(|s| s.parameter(key)));
@@ -128,6 +128,8 @@ struct Writer<'a, 'o> {
     schema: Option<&'a FunctionSchema>,
     rules: Rules,
     out: &'o mut dyn Out,
+    /// Where the elements end, in the input of the step.
+    at: usize,
 }
 
 impl<'a> Writer<'a, '_> {
@@ -195,7 +197,7 @@ impl<'a> Writer<'a, '_> {
                 return self.out.args("{}");
             }
         }
-        convert(text, Want::Schema(of), self.rules).write(&mut |json| self.out.args(json));
+        give(&convert(text, Want::Schema(of), self.rules), self.out, text, self.at);
     }
 
     fn object(&mut self, node: &Node, of: Option<&Type>) {

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::body::Out;
+use crate::body::json::Passed;
+use crate::json::copy::JsonOut;
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::json::unescape::{Piece, Unescape};
 use crate::json::write::string;
@@ -17,13 +20,16 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// Reads on, as [`Unescape::read`] does.
-    pub(super) fn read(&mut self, input: &str, limit: usize) -> Scanned {
+    /// Reads on, as [`Unescape::read`] does. `stray` hears of each backslash that begins no escape, and where it ends.
+    pub(super) fn read(&mut self, input: &str, limit: usize, stray: &mut impl FnMut(usize, &str)) -> Scanned {
         let (text, too_long) = (&mut self.text, &mut self.too_long);
-        self.unescape.read(input, &mut |piece| {
+        self.unescape.read(input, &mut |end, piece| {
+            if let Piece::Stray(text) = piece {
+                stray(end, text);
+            }
             let mut buffer = [0; 4];
             let piece = match piece {
-                Piece::Text(t) => t,
+                Piece::Text(t) | Piece::Escaped(t) | Piece::Stray(t) => t,
                 Piece::Half(_) => char::REPLACEMENT_CHARACTER.encode_utf8(&mut buffer),
             };
             if !*too_long {
@@ -39,7 +45,11 @@ pub(super) struct Head {
     /// Bytes of it, arguments apart.
     bytes: usize,
     /// Arguments that came before the name.
-    pub(super) early: String,
+    early: String,
+    /// What of them was mended: where it stands, from the start of the head, and the escape.
+    mended: Vec<(isize, String)>,
+    /// How many bytes of the head stand before the input of this step.
+    before: isize,
     /// The envelope's JSON up to here; `None` where it is none.
     pub(super) scan: Option<JsonScan>,
     /// What the model wrote since the last call of the list; not kept before the first one.
@@ -58,7 +68,32 @@ impl Head {
     pub(super) fn further(open: &str, from: usize) -> Self {
         let mut scan = JsonScan::default();
         scan.scan(open.as_bytes(), JsonScan::DEEPEST);
-        Self { scan: Some(scan), raw: Some(String::new()), from, ..Self::default() }
+        Self { scan: Some(scan), raw: Some(String::new()), from, before: -from.cast_signed(), ..Self::default() }
+    }
+
+    /// Takes arguments that come before the name, read from offset `at` of the step's input on.
+    pub(super) fn early_from(&mut self, at: usize) -> EarlyArguments<'_> {
+        EarlyArguments { base: self.before + at.cast_signed(), text: &mut self.early, mended: &mut self.mended }
+    }
+
+    /// Keeps for the announcement that a backslash was mended, `at` in the input of the step.
+    pub(super) fn mend(&mut self, at: isize, escape: &str) {
+        self.mended.push((self.before + at, escape.to_owned()));
+    }
+
+    /// Bytes of arguments that came before the name.
+    pub(super) fn early_bytes(&self) -> usize {
+        self.early.len()
+    }
+
+    /// The call is announced: the arguments that came before go out.
+    pub(super) fn give_early(&mut self, out: &mut dyn Out) {
+        if !self.early.is_empty() {
+            out.args(&std::mem::take(&mut self.early));
+        }
+        for (at, escape) in std::mem::take(&mut self.mended) {
+            Passed::tell(out, at - self.before, &escape);
+        }
     }
 
     /// Counts bytes; whether the head may still grow.
@@ -71,22 +106,13 @@ impl Head {
     pub(super) fn end_step(&mut self, taken: &str, limits: &Limits) {
         let new = taken.get(self.from..).unwrap_or_default();
         self.from = 0;
+        self.before += taken.len().cast_signed();
         if let Some(raw) = &mut self.raw {
             raw.push_str(new);
         }
         let Some(scan) = &mut self.scan else { return };
-        let mut at = 0;
-        loop {
-            let Scanned { len, stop } = scan.scan(&new.as_bytes()[at..], limits.depth);
-            at += len;
-            match stop {
-                Stop::Control => at += 1,
-                Stop::Bad => {
-                    self.scan = None;
-                    return;
-                }
-                Stop::More | Stop::End => return,
-            }
+        if scan.skip(new.as_bytes(), limits.depth).stop == Stop::Bad {
+            self.scan = None;
         }
     }
 
@@ -95,6 +121,23 @@ impl Head {
         let before = self.raw.as_deref().unwrap_or_default();
         let all = format!("{before}{}", taken.get(self.from..).unwrap_or_default());
         all.trim_start_matches([',', ' ', '\n', '\r', '\t']).to_owned()
+    }
+}
+
+/// Keeps arguments until their call is announced.
+pub(super) struct EarlyArguments<'a> {
+    text: &'a mut String,
+    mended: &'a mut Vec<(isize, String)>,
+    base: isize,
+}
+
+impl JsonOut for EarlyArguments<'_> {
+    fn json(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn doubled(&mut self, at: isize, escape: &str) {
+        self.mended.push((self.base + at, escape.to_owned()));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::parts::{Head, Short};
 use super::{At, Call, Envelope, EnvelopeSpec, Given, Here, Kept, Role, Turn};
+use crate::body::json::Passed;
 use crate::body::{Cx, Eof, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::{Commit, Container, Shape};
@@ -184,13 +185,12 @@ impl Envelope {
     pub(super) fn arguments(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
         let At::Arguments(arguments) = &mut self.at else { return Turn::Go(0) };
         let (rest, limits) = (here.rest(), cx.limits);
-        let early = &mut self.head.early;
         let (len, progress) = if self.call.announced {
-            arguments.step(rest, limits, &mut |json| cx.out.args(json))
+            arguments.step(rest, limits, &mut Passed::from(&mut *cx.out, here.at))
         } else {
-            arguments.step(rest, limits, &mut |json| early.push_str(json))
+            arguments.step(rest, limits, &mut self.head.early_from(here.at))
         };
-        if early.len() > limits.early {
+        if self.head.early_bytes() > limits.early {
             return Turn::Say(len, Status::Broken);
         }
         let here = Here { at: here.at + len, ..here };
@@ -223,20 +223,12 @@ impl Envelope {
             _ => return Turn::Go(0),
         };
         let rest = here.rest();
-        let mut read = 0;
-        let stop = loop {
-            let Scanned { len, stop } = scan.scan(&rest.as_bytes()[read..], cx.limits.depth);
-            read += len;
-            if stop != Stop::Control {
-                break stop;
-            }
-            read += 1;
-        };
+        let Scanned { len: read, stop } = scan.skip(rest.as_bytes(), cx.limits.depth);
         if member {
             self.call.unplaced.value(&rest[..read], cx.limits.arguments);
         }
         match stop {
-            Stop::More | Stop::Control => Turn::Wait(read),
+            Stop::More | Stop::Control | Stop::Escape(_) => Turn::Wait(read),
             Stop::Bad => Turn::Say(read, Status::Broken),
             Stop::End if member => {
                 self.call.unplaced.value_is_over();
@@ -297,7 +289,7 @@ impl Envelope {
         let complete = match &self.at {
             _ if !self.call.announced => true,
             At::Arguments(arguments) => {
-                let whole = arguments.finish(&mut |json| cx.out.args(json));
+                let whole = arguments.finish(&mut Passed::from(&mut *cx.out, here.at));
                 self.tell_unplaced(cx, here);
                 // A number has no end of its own: cut off, it may have had more digits.
                 whole && cx.eof == Eof::Stop

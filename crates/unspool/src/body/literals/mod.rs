@@ -329,7 +329,7 @@ impl Literals {
             reader.unplaced(at, left);
         }
         if stopped && blank && matches!(self.state, State::Bare(_)) {
-            self.finish_bare(reader);
+            self.finish_bare(reader, reader.input.len());
         }
         let complete = stopped
             && blank

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::body::Out;
+use crate::body::{Out, Repair};
 use crate::format::file::{List, LiteralsWords};
 use crate::limits::Limits;
 use crate::schema::FunctionSchema;
@@ -13,6 +13,7 @@ struct Read {
     args: String,
     left: String,
     unplaced: String,
+    repairs: Vec<String>,
     status: Option<Status>,
 }
 
@@ -23,6 +24,9 @@ impl Out for Read {
     fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         assert_eq!(kind, DiagnosticKind::UnplacedText);
         self.unplaced.push_str(text);
+    }
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.repairs.push(format!("{} -> {}", repair.text, repair.read));
     }
 }
 

@@ -24,7 +24,7 @@ impl Literals {
                     if matches!(self.state, State::Delimited) {
                         reader.put("\"");
                     }
-                    self.finish_pending(reader, false);
+                    self.finish_pending(reader, found, false);
                     Move::Go(found + n)
                 }
             };

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::look::{Place, first_of};
 use super::{Literals, Move, Reader, State};
+use crate::body::give;
 use crate::format::file::Delimited;
 use crate::scan::{Match, is_blank};
 use crate::schema::{Type, TypeId};
@@ -79,8 +80,8 @@ impl Pending {
         }
     }
 
-    /// The value is over. `is_string`: whatever the schema says.
-    pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, is_string: bool) {
+    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if self.opened {
             reader.put("\"");
             return;
@@ -91,7 +92,7 @@ impl Pending {
         } else {
             convert(text, Want::Schema(type_of(reader, self.of)), reader.spec.rules(reader.cx.limits.depth))
         };
-        converted.write(&mut |piece| reader.put(piece));
+        give(&converted, reader.cx.out, &self.text, end);
     }
 }
 
@@ -149,11 +150,11 @@ impl Literals {
         match (ends, delimiter) {
             (Match::Partial, _) => Move::More(found),
             (Match::Full(_), Match::Full(n)) => {
-                self.finish_pending(reader, reader.spec.delimited == Delimited::String);
+                self.finish_pending(reader, found, reader.spec.delimited == Delimited::String);
                 Move::Go(found + n)
             }
             (Match::Full(_), _) => {
-                self.finish_bare(reader);
+                self.finish_bare(reader, found);
                 Move::Go(found)
             }
             (Match::No, delimiter) => {
@@ -171,14 +172,14 @@ impl Literals {
         }
     }
 
-    pub(super) fn finish_bare(&mut self, reader: &mut Reader<'_, '_>) {
-        self.finish_pending(reader, false);
+    pub(super) fn finish_bare(&mut self, reader: &mut Reader<'_, '_>, end: usize) {
+        self.finish_pending(reader, end, false);
     }
 
-    /// The value is over. `is_string`: whatever the schema says.
-    pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, is_string: bool) {
+    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if let State::Bare(pending) | State::Untyped(pending) = &self.state {
-            pending.finish(reader, is_string);
+            pending.finish(reader, end, is_string);
         }
         self.state = State::After;
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Turn;
 use super::opening::Head;
+use crate::body::give;
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Typed;
 use crate::format::template::Slot;
@@ -123,11 +124,11 @@ impl Taking {
         }
     }
 
-    /// The value is complete.
-    pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>) {
+    /// The value is complete; `behind` bytes of the input before the turn's place are no more of it.
+    pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>, behind: usize) {
         match self {
             Self::String => turn.cx.out.args("\""),
-            Self::Held(held) => held.end(turn),
+            Self::Held(held) => held.end(turn, behind),
         }
     }
 
@@ -169,7 +170,7 @@ impl Held {
         true
     }
 
-    fn end(self, turn: &mut Turn<'_, '_, '_>) {
+    fn end(self, turn: &mut Turn<'_, '_, '_>, behind: usize) {
         let rules = turn.spec.rules(turn.cx.limits);
         if let Some(key) = self.unwrap {
             if let Some(arguments) = object(&self.text, rules) {
@@ -179,6 +180,6 @@ impl Held {
             turn.object.key(turn.cx.out, &key);
         }
         let converted = convert(&self.text, self.target.want(turn), rules);
-        converted.write(&mut |json| turn.cx.out.args(json));
+        give(&converted, turn.cx.out, &self.text, turn.at - behind);
     }
 }

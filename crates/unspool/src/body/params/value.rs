@@ -57,7 +57,7 @@ impl Value {
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Option<Self> {
         let taking = Taking::new(turn, head, held);
         if head.thread.closed {
-            taking.end(turn);
+            taking.end(turn, 0);
             return None;
         }
         Some(Self {
@@ -95,7 +95,7 @@ impl Value {
                     let framing = self.framing(turn, at);
                     self.give(turn, at - framing);
                     turn.at += framing + closer;
-                    std::mem::replace(&mut self.taking, Taking::String).end(turn);
+                    std::mem::replace(&mut self.taking, Taking::String).end(turn, framing + closer);
                     return Next::To(State::default());
                 }
                 Found::Char(c, len) => self.give_for(turn, at, len, c.encode_utf8(&mut [0; 4])),

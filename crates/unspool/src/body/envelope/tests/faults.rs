@@ -109,7 +109,7 @@ fn members_without_a_place_are_told_of_whatever_else_there_is() {
     for (text, told) in [
         (r#"{"name": "f", "argum</call>\nlater words"#, r#""argum</call>\nlater words"#),
         (r#"{"name": "f", "lost wo\u00e9"#, r#""lost wo\u00e9"#),
-        (r#"{"name": "f", "bad \q"#, r#""bad \"#),
+        (r#"{"name": "f", "bad \q"#, r#""bad \q"#),
         (r#"{"name": "f", "memo": "kept?", "arguments": {}}"#, r#""memo": "kept?""#),
         (r#"{"memo": [1], "name": "f", "arguments": {}, "b\"": 2}"#, r#""memo": [1], "b\"": 2"#),
         (r#"{"name": "f", "memo": tru!"#, r#""memo": tru"#),
