@@ -155,14 +155,14 @@ fn container<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a
     if let Some(kind) = json::kind(text, rules.depth) {
         return kinds.has(kind).then(|| json::passed_on(text));
     }
-    // A literal where no string is allowed is what was meant, also in a format that knows none.
-    if !rules.python && kinds.has(Kinds::STRING) {
+    let python::Literal { json, is_pythons } = python::literal(text, rules.depth)?;
+    // Where no string is allowed, a literal with Python's own spelling is what was meant, also in a format that knows none.
+    if !rules.python && (kinds.has(Kinds::STRING) || !is_pythons) {
         return None;
     }
-    let literal = python::literal(text, rules.depth)?;
-    let kind = if literal.starts_with('{') { Kinds::OBJECT } else { Kinds::ARRAY };
-    let fits = kinds.has(kind) && literal.starts_with(['{', '[']);
-    fits.then_some(Spelled { json: literal.into(), known: rules.python })
+    let kind = if json.starts_with('{') { Kinds::OBJECT } else { Kinds::ARRAY };
+    let fits = kinds.has(kind) && json.starts_with(['{', '[']);
+    fits.then_some(Spelled { json: json.into(), known: rules.python })
 }
 
 /// Any JSON value, or any Python literal; else a string.
@@ -178,7 +178,7 @@ fn any_json(text: &str, rules: Rules) -> Converted<'_> {
     if rules.python
         && let Some(literal) = python::literal(trimmed, rules.depth)
     {
-        return Converted::Json(Cow::Owned(literal));
+        return Converted::Json(Cow::Owned(literal.json));
     }
     Converted::Text(text)
 }

@@ -173,6 +173,7 @@ fn where_no_string_is_allowed_a_literal_of_python_is_what_was_meant() {
     // A value of another kind stays a string, and so does what is no literal.
     assert_eq!(typed(&list, "{'n': 1}"), "\"{'n': 1}\"");
     assert_eq!(typed(&list, "(1)"), "\"(1)\"");
+    assert_eq!(typed(&list, "[1,]"), "\"[1,]\"");
     assert_eq!(typed(&json!({"type": "object"}), "let m = {a: 1};"), "\"let m = {a: 1};\"");
     assert_eq!(typed(&json!({"type": ["array", "string"]}), "['a']"), "\"['a']\"");
     for (schema, json) in [
