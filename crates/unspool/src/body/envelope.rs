@@ -212,7 +212,8 @@ impl Envelope {
             here.at = len;
         }
         let status = loop {
-            let counts = !announced && !matches!(self.at, At::Arguments(_));
+            // What may become arguments has a limit of its own.
+            let counts = !announced && !matches!(self.at, At::Arguments(_) | At::Skip(_));
             let turn = self.turn(spec, cx, here);
             let (Turn::Go(len) | Turn::Wait(len) | Turn::Say(len, _) | Turn::NoCall(len)) = turn;
             here.at += len;
@@ -223,7 +224,7 @@ impl Envelope {
                 Turn::Go(_) => {}
                 Turn::NoCall(_) => self.no_call(cx, here),
                 Turn::Wait(_) if cx.eof == Eof::No => break Status::More,
-                Turn::Wait(_) => break self.end(cx, here),
+                Turn::Wait(_) => break self.end(spec, cx, here),
                 Turn::Say(_, status) => break status,
             }
         };
@@ -234,8 +235,6 @@ impl Envelope {
             return Step { consumed: here.at, status };
         }
         self.head.end_step(&input[..here.at], cx.limits);
-        // A name that only waits for its id is a call all the same; the next step says again what is wrong.
-        let status = if status == Status::Broken && self.may_be_announced(spec) { Status::Named } else { status };
         self.call.announced = status == Status::Named;
         Step { consumed: here.at, status }
     }
@@ -277,7 +276,7 @@ impl Envelope {
                     Stop::Bad => Turn::Say(len, Status::Broken),
                     Stop::End => {
                         let id = if text.len() > cx.limits.name { String::new() } else { std::mem::take(text) };
-                        self.identified(spec, &id, len)
+                        self.identified(&id, len)
                     }
                 }
             }

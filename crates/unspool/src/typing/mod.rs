@@ -113,6 +113,14 @@ pub(crate) fn object(text: &str, rules: Rules) -> Option<Cow<'_, str>> {
     container(text.trim(), Kinds::OBJECT, rules).map(|spelled| spelled.json)
 }
 
+/// Whether a text is spelled as a number, a boolean or null is, whatever it stands for.
+pub(crate) fn spells_scalar(text: &str) -> bool {
+    let is_number = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'e' | b'E');
+    let digits = text.trim_start_matches(['+', '-', '.']);
+    digits.bytes().next().is_some_and(|b| b.is_ascii_digit()) && text.bytes().all(is_number)
+        || ["null", "true", "false", "none"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
 fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> {
     if text.len() > LONGEST_SCALAR {
         return None;

@@ -149,6 +149,8 @@ pub(super) struct Unplaced {
     member: usize,
     /// A key of which it is not known yet whether it has a place, as the model wrote it.
     key: String,
+    /// What the keys of the members say; `None`: a member with a place of its own has a value that has none.
+    keys: Vec<Option<String>>,
     /// Not all of it is kept.
     full: bool,
 }
@@ -169,18 +171,32 @@ impl Unplaced {
         }
     }
 
-    /// The key at hand is over; whether its member is without a place.
-    pub(super) fn key_is_over(&mut self, unplaced: bool) {
+    /// The key at hand is over, and says this; whether its member is without a place.
+    pub(super) fn key_is_over(&mut self, says: &str, unplaced: bool) {
         let key = std::mem::take(&mut self.key);
         if unplaced {
+            self.keys.push(Some(says.to_owned()));
             self.member(&key);
         }
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The members, if there are some and each is a parameter.
+    pub(super) fn take_parameters(&mut self, is_parameter: &dyn Fn(&str) -> bool) -> Option<String> {
+        let all = self.keys.iter().all(|key| key.as_deref().is_some_and(is_parameter));
+        let whole = all && !self.keys.is_empty() && self.key.is_empty() && !self.full;
+        whole.then(|| std::mem::take(self).text)
     }
 
     /// A member with a place whose value has none.
     pub(super) fn key(&mut self, key: &str) {
         let mut text = String::new();
         string(&mut text, key);
+        self.keys.push(None);
         self.member(&text);
     }
 
@@ -208,6 +224,7 @@ impl Unplaced {
     pub(super) fn value_is_over(&mut self) {
         if self.text[self.member..].trim_start_matches(", ") == Self::SAYS_NOTHING {
             self.text.truncate(self.member);
+            self.keys.pop();
         }
     }
 
