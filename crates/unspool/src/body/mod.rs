@@ -12,6 +12,7 @@ pub(crate) mod literals;
 mod machine;
 mod object;
 pub(crate) mod params;
+mod tag;
 #[cfg(test)]
 mod testing;
 
