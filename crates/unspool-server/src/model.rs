@@ -9,11 +9,11 @@ use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
 use unspool_text::{ModelFolder, PromptRequest, Prompter, TextError, prompter};
 
-use crate::api::chat::ChatRequest;
-use crate::backend::RenderedPrompt;
 use crate::config::{ContentFormatOption, ServeConfig};
 use crate::error::{ApiError, StartupError};
 use crate::prompt::PromptRenderer;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// What `--model-dir` and the template flags bring.
 #[derive(Debug)]

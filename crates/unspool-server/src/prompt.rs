@@ -3,14 +3,48 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::Pair;
-use unspool::{Message, ToolCall};
+use unspool::{Message, Pair, PromptToken, ToolCall};
 
-use crate::api::chat::{ChatMessage, ChatRequest};
-use crate::backend::RenderedPrompt;
+use crate::blocking;
 use crate::error::ApiError;
+use crate::request::{ChatMessage, ChatRequest, MessageCall};
+
+/// A prompt, as far as it is known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenderedPrompt {
+    /// What the model is given.
+    pub text: String,
+    /// Where in it the turn begins that the model writes; `None`: the prompt says nothing about how the reply begins.
+    pub turn: Option<usize>,
+    /// Number of its tokens.
+    pub tokens: Option<u64>,
+    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
+    pub encoded: Vec<PromptToken>,
+    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    pub complete: bool,
+}
+
+impl RenderedPrompt {
+    /// The ids of its tokens; empty: not known.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.encoded.iter().map(|token| token.id).collect()
+    }
+
+    /// The part that says where the reply begins.
+    #[must_use]
+    pub fn tail(&self) -> unspool::Prompt<'_> {
+        match self.turn.and_then(|at| self.text.get(at..)) {
+            // Ids alone say nothing about what stands there.
+            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
+                unspool::Prompt::Tokens(&self.encoded)
+            }
+            Some(tail) => unspool::Prompt::Text(tail),
+            None => unspool::Prompt::Unknown,
+        }
+    }
+}
 
 /// Makes prompts.
 pub trait PromptRenderer: fmt::Debug + Send + Sync {
@@ -36,15 +70,7 @@ pub async fn render(
     request: &Arc<ChatRequest>,
 ) -> Result<RenderedPrompt, ApiError> {
     let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
-    apart(move || renderer.render(&request)).await
-}
-
-/// Runs what takes long on a thread of its own.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
+    blocking::run(move || renderer.render(&request)).await
 }
 
 /// No prompt at all, for backends that nobody has to ask.
@@ -127,7 +153,7 @@ impl ChatMl {
         if message.calls().is_empty() {
             return Ok(content);
         }
-        let call = |call: &crate::api::chat::MessageCall| ToolCall {
+        let call = |call: &MessageCall| ToolCall {
             id: call.id.clone().unwrap_or_default(),
             name: call.function.name.clone(),
             arguments: call
@@ -187,7 +213,7 @@ mod tests {
     use unspool::{Prompt, Registry, Setup};
 
     use super::*;
-    use crate::api::chat::ToolRules;
+    use crate::request::ToolRules;
 
     fn rendered(body: &Value) -> RenderedPrompt {
         let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");

@@ -14,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::chat::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
 use super::service::json_response;
-use super::{answer_id, event_stream, json_body, read_body};
+use super::{answer_id, event_stream, json_body};
 use crate::app::App;
 use crate::backend::{BackendError, Job, Piece, Pieces, StopReason};
 use crate::error::ApiError;
 use crate::hash::request_hash;
+use crate::request::read_body;
+use crate::request::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
 use crate::unique;
 
 /// Most tokens where the request does not say, as in OpenAI's API.

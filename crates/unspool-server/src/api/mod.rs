@@ -1,6 +1,7 @@
 //! The HTTP surfaces.
 
 mod alias;
+mod auth;
 pub mod chat;
 mod completions;
 mod layers;
@@ -23,13 +24,11 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use serde::Deserialize;
 use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::trace::TraceLayer;
 
 use crate::app::App;
-use crate::auth;
 use crate::error::ApiError;
 
 /// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
@@ -113,22 +112,6 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
     let value =
         serde_json::from_slice(&body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))?;
     Ok((body, value))
-}
-
-/// The fields of a body, with the place of what does not fit.
-fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
-    if !body.is_object() {
-        return Err(ApiError::bad_body("the body must be a JSON object"));
-    }
-    serde_path_to_error::deserialize(body).map_err(|error| {
-        let path = error.path().to_string();
-        let param = (path != ".").then(|| path.clone());
-        let message = match &param {
-            Some(path) => format!("`{path}` does not fit: {}", error.inner()),
-            None => error.inner().to_string(),
-        };
-        ApiError { param, ..ApiError::bad_body(message) }
-    })
 }
 
 /// The id of an answer: made of the client's own id for the request, if it sent one.

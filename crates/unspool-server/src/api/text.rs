@@ -12,14 +12,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::chat::{ChatRequest, ToolRules};
 use super::service::json_response;
-use super::{answer_id, json_body, read_body};
+use super::{answer_id, json_body};
 use crate::app::App;
-use crate::backend::RenderedPrompt;
+use crate::blocking;
 use crate::constraint::Start;
 use crate::error::ApiError;
-use crate::prompt::apart;
+use crate::prompt::RenderedPrompt;
+use crate::request::read_body;
+use crate::request::{ChatRequest, ToolRules};
 
 /// A text or a conversation to count the tokens of.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -50,7 +51,7 @@ pub(super) async fn tokenize(
         (Some(text), None) => {
             let (tokenizer, add_special) = (Arc::clone(&tokenizer), asked.add_special_tokens != Some(false));
             let encoded = move || tokenizer.encode(&text, add_special);
-            apart(move || encoded().map_err(|error| ApiError::bad_field("prompt", error.message))).await?
+            blocking::run(move || encoded().map_err(|error| ApiError::bad_field("prompt", error.message))).await?
         }
         // Nobody is going to call a tool, so it does not matter whether the model may.
         (None, Some(_)) => rendered(&app, &body, ToolRules { has_parser: true, auto: true }).await?.1.ids(),
@@ -99,7 +100,7 @@ pub(super) async fn detokenize(
 /// `POST /v1/chat/completions/render`: what a chat request becomes before it goes to the model, and whether the reply begins
 /// behind the thought. The fields are those of vLLM's render endpoint that are known here, and the prompt as text.
 #[utoipa::path(
-    post, path = "/v1/chat/completions/render", tag = "Text", request_body = super::chat::ChatBody,
+    post, path = "/v1/chat/completions/render", tag = "Text", request_body = crate::request::ChatBody,
     responses((status = 200, description = "The prompt, its tokens, and how the answer is made"), (status = 501, description = "The gateway has no model folder")),
 )]
 pub(super) async fn render(
@@ -127,7 +128,7 @@ pub(super) async fn render(
         params.insert("thinking_token_budget".to_owned(), json!(budget));
     }
     let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
-    apart(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
+    blocking::run(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
         "request_id": answer_id("chatcmpl", &headers),
@@ -152,6 +153,6 @@ async fn rendered(
             .hint("start it with --model-dir, or with --chat-template"));
     }
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
-    let prompt = apart(move || own.model().render(&asked)).await?;
+    let prompt = blocking::run(move || own.model().render(&asked)).await?;
     Ok((request, prompt))
 }

@@ -3,10 +3,7 @@
 //! `x-unspool-request-hash` names the request, so that a recording can be bound to it.
 
 mod chunk;
-mod request;
 mod stream;
-mod tools;
-mod types;
 mod whole;
 
 use std::sync::Arc;
@@ -18,21 +15,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
 
-pub use self::request::{ChatRequest, Delivery, Sampling};
-pub(crate) use self::request::{answers, count, stops};
-pub use self::tools::ToolRules;
-pub use self::types::{
-    CalledFunction, ChatBody, ChatMessage, ContentPart, MessageCall, MessageContent, OneOrMany, StreamOptions,
-};
 use super::{answer_id, json_body};
 use crate::app::App;
 use crate::backend::Job;
+use crate::blocking;
 use crate::config::ReasoningField;
 use crate::constraint::Start;
 use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
-use crate::prompt::apart;
+use crate::request::{ChatBody, ChatRequest, Delivery};
 use crate::unique;
 
 /// What all chunks and the whole answer have in common.
@@ -117,10 +109,10 @@ async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
     let start = parsers.first().map_or(Start::Answering, Start::of);
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
-    let form = Arc::new(apart(move || own.constrainer().form(&asked, start)).await?);
+    let form = Arc::new(blocking::run(move || own.constrainer().form(&asked, start)).await?);
     let job =
         |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice, form: Arc::clone(&form) };
-    let start = |(choice, parser)| app.steerer().start(job(choice), parser);
+    let start = |(choice, parser)| app.continuations().start(job(choice), parser);
     let pieces = try_join_all(parsers.iter().enumerate().map(start)).await?;
     let tap = |pieces| match app.raw_log() {
         Some(log) => log.tap(pieces, request.hash),

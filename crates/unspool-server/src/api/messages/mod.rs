@@ -18,13 +18,15 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use self::types::MessagesBody;
-use super::chat::{self, ChatRequest};
+use super::chat;
 use super::service::json_response;
-use super::{answer_id, json_body, read_body, sse};
+use super::{answer_id, json_body, sse};
 use crate::app::App;
-use crate::engine::{Ending, Notes, TokenCounts};
 use crate::error::ApiError;
 use crate::metrics::Surface;
+use crate::reply::{Ending, Notes, TokenCounts};
+use crate::request::ChatRequest;
+use crate::request::read_body;
 
 /// What all parts of an answer have in common.
 struct Frame {
@@ -114,7 +116,7 @@ fn read(
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let thinks = parsed.thinking.is_some();
     let mut chat = convert::chat_body(object, parsed, answered)?;
-    if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.steerer().thoughts().are_known()) {
+    if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().thoughts().are_known()) {
         // Clients of this API always send one; a model without thoughts keeps it anyway.
         chat.remove("thinking_token_budget");
     }

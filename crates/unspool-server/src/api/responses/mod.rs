@@ -23,12 +23,14 @@ use self::tools::Tools;
 use self::types::ResponsesBody;
 use super::chat;
 use super::service::json_response;
-use super::{answer_id, json_body, read_body, sse};
+use super::{answer_id, json_body, sse};
 use crate::app::App;
 use crate::blocks::Blocks;
-use crate::engine::{Notes, Reply, TokenCounts};
+use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::Surface;
+use crate::reply::{Notes, TokenCounts};
+use crate::request::read_body;
 use crate::unique;
 
 /// Answers a Responses request.

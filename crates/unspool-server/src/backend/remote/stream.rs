@@ -11,7 +11,7 @@ use reqwest::header::CONTENT_TYPE;
 use tokio::time::timeout;
 
 use super::dialect::Reader;
-use super::fault;
+use super::http::fault;
 use super::sse::{EventReader, LONGEST_EVENT, TooLong};
 use crate::backend::{BackendError, BackendFault, Piece, Pieces};
 

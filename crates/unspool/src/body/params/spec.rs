@@ -7,10 +7,10 @@ use crate::body::Follow;
 use crate::body::ends::{Ender, enders, first_match};
 use crate::body::tag::ClosingTag;
 use crate::format::file::{Escape, Tools, Trim, Typed};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::head::{Program, ends_name};
 use crate::limits::Limits;
-use crate::scan::{FirstBytes, Literal, Match, blanks};
+use crate::scan::{Cut, FirstBytes, Literal, Match, blanks, cuts};
 use crate::typing::Rules;
 
 /// A body of parameters, compiled.

@@ -5,8 +5,10 @@ use serde_json::{Map, Value, json};
 use unspool::PromptToken;
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
-use crate::api::chat::ChatRequest;
-use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::capabilities::{Capabilities, Notation, Waits};
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// A completions server.
 #[derive(Debug)]
@@ -15,7 +17,31 @@ pub(super) struct Completions {
     pub(super) ids: bool,
 }
 
+/// A vLLM reads all notations, and may have a reasoning parser.
+const VLLM: Capabilities = Capabilities {
+    notations: &[Notation::Tag, Notation::Lark, Notation::Json],
+    notation_hint: "leave the flag out: the backend is then told what it reads",
+    continues: true,
+    waits: Waits::ByFlag,
+    keeps_budgets: true,
+    log_probabilities: true,
+};
+
+/// Of any other completions server nothing is known but that it continues a text.
+const PLAIN: Capabilities = Capabilities {
+    notations: &[],
+    notation_hint: "leave the flag out; for a server that is a vLLM or an SGLang name its own kind in --backend",
+    continues: true,
+    waits: Waits::Never,
+    keeps_budgets: false,
+    log_probabilities: true,
+};
+
 impl Dialect for Completions {
+    fn capabilities(&self) -> Capabilities {
+        if self.ids { VLLM } else { PLAIN }
+    }
+
     fn path(&self) -> &'static str {
         "/v1/completions"
     }

@@ -6,11 +6,13 @@ mod sglang;
 mod tgi;
 
 use serde_json::{Map, Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 
-use crate::api::chat::ChatRequest;
-use crate::backend::{BackendError, BackendFault, Job, Piece, RenderedPrompt};
+use crate::backend::{BackendError, BackendFault, Job, Piece};
+use crate::capabilities::Capabilities;
 use crate::config::RemoteKind;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// What all requests of a gateway have in common.
 #[derive(Debug, Clone)]
@@ -38,6 +40,9 @@ impl Asking {
 
 /// How one kind of server is spoken to.
 pub(super) trait Dialect: Send + Sync {
+    /// What the server can do.
+    fn capabilities(&self) -> Capabilities;
+
     /// Where raw output is asked for.
     fn path(&self) -> &'static str;
 

@@ -1,13 +1,20 @@
-//! From a body to a request that can be answered: the checks of vLLM's API, under this server's settings.
+//! A chat request: from a body to what can be answered, with the checks of vLLM's API, under this server's settings.
+
+mod body;
+mod form;
+mod tools;
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use unspool::{Request, ToolChoice, budget};
 
-use super::tools::{self, ToolRules};
-use super::types::{ChatBody, ChatMessage, OneOrMany};
-use crate::constraint;
+pub use self::body::{
+    CalledFunction, ChatBody, ChatMessage, ContentPart, MessageCall, MessageContent, OneOrMany, StreamOptions,
+};
+pub(crate) use self::form::Asked;
+pub use self::tools::ToolRules;
 use crate::error::ApiError;
 use crate::hash::request_hash;
 
@@ -144,7 +151,7 @@ impl ChatRequest {
     /// # Errors
     /// What vLLM refuses, with the field in question.
     pub fn read(body: &Value, rules: ToolRules) -> Result<Self, ApiError> {
-        let parsed: ChatBody = super::super::read_body(body)?;
+        let parsed: ChatBody = read_body(body)?;
         let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
         refuse(object, &parsed)?;
         let parse = tools::read(body, &parsed, rules)?;
@@ -173,7 +180,7 @@ impl ChatRequest {
             request.response_format = None;
             request.sampling.others.remove("response_format");
         }
-        constraint::check(&request)?;
+        form::check(&request)?;
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
     }
@@ -308,4 +315,20 @@ fn delivery(body: &ChatBody) -> Result<Delivery, ApiError> {
     }
     let usage = options.include_usage == Some(true);
     Ok(Delivery::Stream { usage, continuous: usage && options.continuous_usage_stats == Some(true) })
+}
+
+/// The fields of a body, with the place of what does not fit.
+pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
+    if !body.is_object() {
+        return Err(ApiError::bad_body("the body must be a JSON object"));
+    }
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        let path = error.path().to_string();
+        let param = (path != ".").then(|| path.clone());
+        let message = match &param {
+            Some(path) => format!("`{path}` does not fit: {}", error.inner()),
+            None => error.inner().to_string(),
+        };
+        ApiError { param, ..ApiError::bad_body(message) }
+    })
 }

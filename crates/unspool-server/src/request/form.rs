@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unspool::grammar::answer_schema;
 
-use crate::api::chat::ChatRequest;
+use super::ChatRequest;
 use crate::error::ApiError;
 
 /// vLLM's kinds of constraints, of which a request may have one.
@@ -11,7 +11,7 @@ const KINDS: [&str; 6] = ["json", "regex", "choice", "grammar", "json_object", "
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// Nothing.
     Nothing,
     /// JSON of this schema.
@@ -21,7 +21,7 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    pub(super) fn of(request: &ChatRequest) -> Result<Self, ApiError> {
+    pub(crate) fn of(request: &ChatRequest) -> Result<Self, ApiError> {
         let outputs = request.sampling.others.get("structured_outputs");
         let fields = json!({"response_format": request.response_format, "structured_outputs": outputs});
         let schema = answer_schema(&fields)
@@ -43,7 +43,7 @@ fn said(outputs: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Refuses what vLLM refuses: constraints of more than one kind, or beside a function that must be called.
-pub(crate) fn check(request: &ChatRequest) -> Result<(), ApiError> {
+pub(super) fn check(request: &ChatRequest) -> Result<(), ApiError> {
     let Some(outputs) = request.sampling.others.get("structured_outputs") else { return Ok(()) };
     let fault = |message: String| Err(ApiError::bad_field("structured_outputs", message));
     if !outputs.is_object() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unspool::{Request, ToolChoice};
 
-use super::types::ChatBody;
+use super::body::ChatBody;
 use crate::error::ApiError;
 
 /// Longest name of a function, in bytes: the parser's limit `name`.

@@ -8,14 +8,14 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::api::messages::{error, in_shape_of_messages};
+use super::messages::{error, in_shape_of_messages};
 use crate::error::ApiError;
 
 /// The paths that a key guards.
 const GUARDED: [&str; 4] = ["/v1", "/v2", "/inference", "/cohere"];
 
 /// Lets a request pass if no key is set, its path is open, or it brings one of the keys.
-pub(crate) async fn check(State(keys): State<Arc<[String]>>, request: Request, next: Next) -> Response {
+pub(super) async fn check(State(keys): State<Arc<[String]>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let guarded = GUARDED.iter().any(|prefix| path.starts_with(prefix)) && request.method() != Method::OPTIONS;
     if keys.is_empty() || !guarded || brings_key(&request, &keys) {

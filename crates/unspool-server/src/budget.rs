@@ -1,17 +1,17 @@
 //! How long a thought may be, and how it is ended.
 
+use unspool::Pair;
 use unspool::Parser;
 use unspool::budget::{Markers, ReasoningConfig, ThinkingBudget};
-use unspool::setup::Pair;
 
-use crate::api::chat::ChatRequest;
-use crate::backend::RenderedPrompt;
 use crate::error::ApiError;
 use crate::model::Model;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// The texts around a thought, and their tokens where those are known.
 #[derive(Debug, Clone, Default)]
-pub struct Thoughts {
+pub struct ReasoningMarkers {
     /// Begins one; empty: not known.
     start: String,
     /// Ends one by itself; empty: not known.
@@ -21,7 +21,7 @@ pub struct Thoughts {
     markers: Option<Markers>,
 }
 
-impl Thoughts {
+impl ReasoningMarkers {
     /// The texts of `--reasoning-config`, or else those of the format.
     #[must_use]
     pub fn new(config: &ReasoningConfig, pair: &Pair, model: &Model) -> Self {
@@ -92,7 +92,7 @@ impl Thoughts {
 
     /// Counts the thought of an answer behind this prompt, whose parser has read nothing yet.
     #[must_use]
-    pub fn counter(&self, budget: u64, prompt: &RenderedPrompt, parser: &Parser) -> Counter {
+    pub fn counter(&self, budget: u64, prompt: &RenderedPrompt, parser: &Parser) -> BudgetCounter {
         let by_id = self.markers.as_ref().map(|markers| {
             // What stands in the prompt outside the open thought is no matter of the budget.
             let ids = if parser.is_thinking() { prompt.ids() } else { Vec::new() };
@@ -102,13 +102,13 @@ impl Thoughts {
             }
             machine
         });
-        Counter { by_id, budget, start: self.start.clone(), tail: String::new(), count: 0, ended: false }
+        BudgetCounter { by_id, budget, start: self.start.clone(), tail: String::new(), count: 0, ended: false }
     }
 }
 
 /// Whether a thought may go on.
 #[derive(Debug, Clone)]
-pub struct Counter {
+pub struct BudgetCounter {
     /// Counts tokens; `None`: it is not known which tokens the markers are.
     by_id: Option<ThinkingBudget>,
     budget: u64,
@@ -122,7 +122,7 @@ pub struct Counter {
     ended: bool,
 }
 
-impl Counter {
+impl BudgetCounter {
     /// Takes a piece of output that the parser has read; `thought` is whether it was in a thought before.
     pub fn take(&mut self, text: &str, ids: &[u32], thought: bool) {
         if ids.is_empty() {
@@ -174,14 +174,14 @@ impl Counter {
 
 /// What is still missing of `end` behind a text that may have begun it.
 #[must_use]
-pub(super) fn rest<'a>(text: &str, end: &'a str) -> &'a str {
+pub(crate) fn missing_text<'a>(text: &str, end: &'a str) -> &'a str {
     let begun = (0..end.len()).rev().filter(|at| end.is_char_boundary(*at)).find(|at| text.ends_with(&end[..*at]));
     &end[begun.unwrap_or(0)..]
 }
 
 /// The same for tokens.
 #[must_use]
-pub(super) fn rest_ids<'a>(ids: &[u32], end: &'a [u32]) -> &'a [u32] {
+pub(crate) fn missing_ids<'a>(ids: &[u32], end: &'a [u32]) -> &'a [u32] {
     let begun = (0..end.len()).rev().find(|n| ids.ends_with(&end[..*n])).unwrap_or(0);
     &end[begun..]
 }
@@ -192,17 +192,17 @@ mod tests {
     use unspool::{Registry, Setup};
 
     use super::*;
-    use crate::api::chat::ToolRules;
     use crate::config::ServeConfig;
+    use crate::request::ToolRules;
 
-    fn thoughts(parser: Option<&str>, config: &serde_json::Value) -> Thoughts {
+    fn thoughts(parser: Option<&str>, config: &serde_json::Value) -> ReasoningMarkers {
         let setup = Setup { reasoning_parser: parser.map(str::to_owned), ..Setup::default() };
         let pair = Registry::builtin().pair(&setup).expect("the name is known");
         let model = Model::open(&ServeConfig::default()).expect("nothing is opened");
-        Thoughts::new(&ReasoningConfig::read(config).expect("it is right"), &pair, &model)
+        ReasoningMarkers::new(&ReasoningConfig::read(config).expect("it is right"), &pair, &model)
     }
 
-    fn refusal(thoughts: &Thoughts) -> Option<ApiError> {
+    fn refusal(thoughts: &ReasoningMarkers) -> Option<ApiError> {
         let body = json!({"messages": [{"role": "user", "content": "a"}], "thinking_token_budget": 5});
         let request = ChatRequest::read(&body, ToolRules::default()).expect("the request is right");
         thoughts.check(&request).err()
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn an_end_that_was_begun_is_gone_on_with() {
-        assert_eq!(rest("so </th", "</think>"), "ink>");
-        assert_eq!(rest("so", "</think>"), "</think>");
-        assert_eq!(rest("§", "§§"), "§");
-        assert_eq!(rest_ids(&[7, 1, 2], &[1, 2, 3]), [3]);
-        assert_eq!(rest_ids(&[7], &[1]), [1]);
+        assert_eq!(missing_text("so </th", "</think>"), "ink>");
+        assert_eq!(missing_text("so", "</think>"), "</think>");
+        assert_eq!(missing_text("§", "§§"), "§");
+        assert_eq!(missing_ids(&[7, 1, 2], &[1, 2, 3]), [3]);
+        assert_eq!(missing_ids(&[7], &[1]), [1]);
     }
 }

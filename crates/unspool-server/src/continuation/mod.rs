@@ -8,33 +8,31 @@
 //! What it costs: a request more, and where a server gives several tokens in one piece whose text cannot be told apart
 //! (its tokenizer is not known here), the budget is overstepped by the rest of the piece.
 
-mod thoughts;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Delta, Event, Parser, PromptToken};
 
-pub use self::thoughts::{Counter, Thoughts};
-use self::thoughts::{rest, rest_ids};
-use crate::api::chat::ChatRequest;
-use crate::backend::{Backend, BackendError, BackendFault, Job, Piece, Pieces, RenderedPrompt, StopReason};
-use crate::config::{BackendSpec, RemoteKind, ServeConfig};
+use crate::backend::{Backend, BackendError, BackendFault, Job, Piece, Pieces, StopReason};
+use crate::blocking;
+use crate::budget::{BudgetCounter, ReasoningMarkers, missing_ids, missing_text};
+use crate::config::ServeConfig;
 use crate::constraint::{Constrainer, Start};
 use crate::model::Model;
-use crate::prompt::apart;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
 /// for thousands.
 const MOST_ENDS: u32 = 16;
 
 /// Begins answers, and leads those that need it.
-pub struct Steerer {
+pub struct Continuations {
     backend: Arc<dyn Backend>,
     constrainer: Arc<Constrainer>,
-    thoughts: Thoughts,
+    thoughts: ReasoningMarkers,
     pair: Pair,
     model: Arc<Model>,
     /// Most tokens where the request does not say.
@@ -45,22 +43,19 @@ pub struct Steerer {
     keeps_budgets: bool,
 }
 
-impl Steerer {
+impl Continuations {
     /// For the answers of `backend`, which `pair` reads.
     #[must_use]
     pub fn new(
         config: &ServeConfig,
         backend: Arc<dyn Backend>,
-        (constrainer, thoughts): (Arc<Constrainer>, Thoughts),
+        (constrainer, thoughts): (Arc<Constrainer>, ReasoningMarkers),
         (pair, model): (Pair, Arc<Model>),
     ) -> Self {
-        let kind = match &config.backend {
-            BackendSpec::Remote { kind, .. } => Some(*kind),
-            BackendSpec::Mock | BackendSpec::Replay(_) => None,
-        };
+        let can = backend.capabilities();
         Self {
-            goes_on: kind.is_some(),
-            keeps_budgets: kind == Some(RemoteKind::Vllm) && config.constraint.backend_reasoning_parser,
+            goes_on: can.continues,
+            keeps_budgets: can.keeps_budgets && config.constraint.backend_reasoning_parser,
             max_tokens: config.default_max_tokens,
             backend,
             constrainer,
@@ -72,7 +67,7 @@ impl Steerer {
 
     /// The texts around thoughts.
     #[must_use]
-    pub fn thoughts(&self) -> &Thoughts {
+    pub fn thoughts(&self) -> &ReasoningMarkers {
         &self.thoughts
     }
 
@@ -94,7 +89,7 @@ impl Steerer {
         let counter = budget.map(|budget| self.thoughts.counter(budget, &job.prompt, parser));
         let watch = Watch { parser: parser.clone(), counter, later };
         let mut course = Course {
-            steerer: Arc::clone(self),
+            continuations: Arc::clone(self),
             written: Written::default(),
             waiting: Vec::new(),
             ready: VecDeque::new(),
@@ -138,7 +133,7 @@ impl Steerer {
 /// Reads along with an answer.
 struct Watch {
     parser: Parser,
-    counter: Option<Counter>,
+    counter: Option<BudgetCounter>,
     /// The answer has to be begun anew where the thought is over.
     later: bool,
 }
@@ -203,7 +198,7 @@ impl Written {
 
 /// An answer on its way.
 struct Course {
-    steerer: Arc<Steerer>,
+    continuations: Arc<Continuations>,
     /// As it was asked for first.
     job: Job,
     pieces: Pieces,
@@ -252,7 +247,7 @@ impl Course {
             self.ready.push_back(Piece::Tokens { text, ids });
             return Ok(());
         }
-        for (text, ids) in self.steerer.apart(text, ids) {
+        for (text, ids) in self.continuations.apart(text, ids) {
             let turn = self.watch.take(&text, &ids);
             self.waiting.push((text, ids));
             match turn {
@@ -264,7 +259,7 @@ impl Course {
                     if self.ends == MOST_ENDS {
                         self.watch.counter = None;
                     }
-                    return self.go_on(Some(self.steerer.thoughts.forced().to_owned())).await;
+                    return self.go_on(Some(self.continuations.thoughts.forced().to_owned())).await;
                 }
                 Turn::Over { thought } => {
                     let closed = self.ends_with_marker() || thought && self.cut_behind_marker();
@@ -273,7 +268,7 @@ impl Course {
                     }
                     // What is behind the thought is asked for again, under the constraint.
                     self.waiting.clear();
-                    let end = (thought && !closed).then(|| self.steerer.thoughts.end().to_owned());
+                    let end = (thought && !closed).then(|| self.continuations.thoughts.end().to_owned());
                     return self.go_on(end).await;
                 }
             }
@@ -283,16 +278,16 @@ impl Course {
 
     /// Whether the last thing written is the end of a thought.
     fn ends_with_marker(&self) -> bool {
-        let end = self.steerer.thoughts.end();
+        let end = self.continuations.thoughts.end();
         let ids: Vec<u32> = self.waiting.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
         let tail: String = self.waiting.iter().map(|(text, _)| text.as_str()).collect();
-        let by_id = self.steerer.thoughts.ids_of(end).is_some_and(|end| ids.ends_with(end));
+        let by_id = self.continuations.thoughts.ids_of(end).is_some_and(|end| ids.ends_with(end));
         by_id || !end.is_empty() && tail.trim_end().ends_with(end)
     }
 
     /// Cuts the last piece behind the end of the thought, if it has that. Its tokens are then not known.
     fn cut_behind_marker(&mut self) -> bool {
-        let end = self.steerer.thoughts.end();
+        let end = self.continuations.thoughts.end();
         let Some((text, ids)) = self.waiting.last_mut() else { return false };
         let Some(at) = text.find(end).filter(|_| !end.is_empty()) else { return false };
         text.truncate(at + end.len());
@@ -311,7 +306,7 @@ impl Course {
     /// Drops the backend's answer and asks for the rest of it, behind `end` if the thought has to end.
     async fn go_on(&mut self, end: Option<String>) -> Result<(), BackendError> {
         self.pieces = stream::empty().boxed();
-        let most = self.job.request.sampling.max_tokens.unwrap_or(self.steerer.max_tokens);
+        let most = self.job.request.sampling.max_tokens.unwrap_or(self.continuations.max_tokens);
         // An answer that is as long as it may be is cut as it is.
         if let Some(end) = end.filter(|_| self.written.tokens < most) {
             self.write(&end);
@@ -327,30 +322,30 @@ impl Course {
         request.sampling.max_tokens = Some(most - used);
         request.sampling.min_tokens = request.sampling.min_tokens.saturating_sub(used);
         let request = Arc::new(request);
-        let (constrainer, asked) = (Arc::clone(&self.steerer.constrainer), Arc::clone(&request));
-        let form = apart(move || constrainer.form(&asked, Start::Answering)).await;
+        let (constrainer, asked) = (Arc::clone(&self.continuations.constrainer), Arc::clone(&request));
+        let form = blocking::run(move || constrainer.form(&asked, Start::Answering)).await;
         let form = form.map_err(|error| BackendError::new(BackendFault::CannotWrite, error.message))?;
         let job = Job { request, prompt: Arc::new(self.prompt()), choice: self.job.choice, form: Arc::new(form) };
-        self.pieces = self.steerer.backend.start(job).await?;
+        self.pieces = self.continuations.backend.start(job).await?;
         Ok(())
     }
 
     /// Writes the beginning of a thought that counts as open though neither the prompt nor the model has begun it: its end alone
     /// is what no model has seen.
     fn begin_thought(&mut self) {
-        let (start, end) = self.steerer.pair.reasoning_markers().unwrap_or_default();
+        let (start, end) = self.continuations.pair.reasoning_markers().unwrap_or_default();
         let text = &self.job.prompt.text;
         let is_open = text.rfind(&start) > text.rfind(&end);
-        if !start.is_empty() && start == self.steerer.thoughts.start() && !is_open {
+        if !start.is_empty() && start == self.continuations.thoughts.start() && !is_open {
             self.write(&start);
         }
     }
 
     /// Writes the end of the thought in the model's place, as much as the model has not written itself.
     fn write(&mut self, end: &str) {
-        let ids = self.steerer.thoughts.ids_of(end).filter(|_| !self.written.without_ids).unwrap_or_default();
-        let ids = rest_ids(&self.written.ids, ids).to_vec();
-        let text = rest(&self.written.text, end).to_owned();
+        let ids = self.continuations.thoughts.ids_of(end).filter(|_| !self.written.without_ids).unwrap_or_default();
+        let ids = missing_ids(&self.written.ids, ids).to_vec();
+        let text = missing_text(&self.written.text, end).to_owned();
         self.watch.take(&text, &ids);
         if let Some(counter) = &mut self.watch.counter {
             counter.end();
@@ -364,7 +359,7 @@ impl Course {
         let (old, written) = (&*self.job.prompt, &self.written);
         let mut prompt = RenderedPrompt { text: format!("{}{}", old.text, written.text), ..old.clone() };
         prompt.tokens = old.tokens.map(|tokens| tokens + written.tokens);
-        let tokenizer = self.steerer.model.tokenizer().ok();
+        let tokenizer = self.continuations.model.tokenizer().ok();
         let ids = match tokenizer {
             _ if old.encoded.is_empty() => None,
             _ if !written.without_ids => Some(written.ids.clone()),
@@ -373,7 +368,7 @@ impl Course {
         };
         match ids {
             Some(ids) => {
-                let table = self.steerer.pair.vocabulary().bytes.as_ref();
+                let table = self.continuations.pair.vocabulary().bytes.as_ref();
                 let bytes = |id| table.and_then(|table| table.get(&id)).cloned().unwrap_or_default();
                 prompt.encoded.extend(ids.into_iter().map(|id| PromptToken { id, bytes: bytes(id) }));
             }
