@@ -160,7 +160,10 @@ where
 pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StartupError::new(format!("cannot start the gateway's threads: {error}")))?;
-    runtime.block_on(run(config, ready))
+    let ended = runtime.block_on(run(config, ready));
+    // Work in the pool of blocking threads is not waited for: it ends with the process.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Waits for the signal that ends a process.
