@@ -128,6 +128,16 @@ pub(super) fn tag(name: &str, input: &[u8]) -> Tag {
     }
 }
 
+/// How many tags of a closer's name `text` opens and does not close.
+pub(crate) fn unclosed(text: &str, closer: &Literal) -> usize {
+    let Some(closer) = ClosingTag::of(closer) else { return 0 };
+    text.match_indices('<').fold(0, |open, (at, _)| match tag(closer.name(), &text.as_bytes()[at..]) {
+        Tag::Opens => open + 1,
+        Tag::Closes => open.saturating_sub(1),
+        Tag::Other | Tag::Partial => open,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
