@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::body::params::{blank_marks, escape};
-use crate::body::{Cx, Eof, Out, Status};
+use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Op, Program, Thread};
@@ -22,6 +22,7 @@ struct Silent;
 impl Out for Silent {
     fn args(&mut self, _json: &str) {}
     fn note(&mut self, _kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {}
+    fn repaired(&mut self, _repair: Repair<'_>) {}
 }
 
 impl Flow<'_> {

@@ -82,7 +82,9 @@ impl PairParser {
             Self::Text { strip: false } => whole(Val::Text(text)),
             Self::Kind(kinds) => {
                 match convert(text.trim(), Want::Kinds(*kinds), Rules { silent: Silent::Text, python: true, depth }) {
-                    Converted::Json(json) => whole(Val::Given(Cow::Owned(json.into_owned()))),
+                    Converted::Json(json) | Converted::Repaired(json) => {
+                        whole(Val::Given(Cow::Owned(json.into_owned())))
+                    }
                     Converted::Text(_) if *kinds == Kinds::BOOLEAN => whole(Val::Given("false".into())),
                     Converted::Text(_) => None,
                 }

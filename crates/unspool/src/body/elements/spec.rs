@@ -21,8 +21,11 @@ pub(crate) struct ElementsSpec {
     pub(super) enders: Vec<Ender>,
     /// Openers of the next call.
     pub(super) call_open: Vec<Literal>,
+    /// What may stand behind an element.
+    pub(super) structure: Vec<Literal>,
     /// Bytes that begin a tag.
     pub(super) first: FirstBytes,
+    close_template: String,
     silent: Silent,
     python: bool,
 }
@@ -40,16 +43,25 @@ impl ElementsSpec {
         }
         let enders = enders(&follow);
         let literals = [open.first_literal(), close.first_literal()].into_iter().flatten();
-        let first = literals.chain(enders.iter().map(|e| &e.literal)).chain(&follow.call_open);
+        let structure: Vec<Literal> =
+            literals.chain(enders.iter().map(|e| &e.literal)).chain(&follow.call_open).cloned().collect();
         Ok(Self {
-            first: FirstBytes::new(first.filter_map(Literal::first_byte)),
+            // A closer may lack its sign.
+            first: FirstBytes::new(structure.iter().filter_map(Literal::first_byte).chain([b'<'])),
+            structure,
             open,
             close,
             enders,
             call_open: follow.call_open,
+            close_template: tools.elements.close.clone(),
             silent: tools.silent,
             python: tools.python,
         })
+    }
+
+    /// The closing tag of an element.
+    pub(super) fn closer(&self, key: &str) -> String {
+        self.close_template.replace("{key}", key)
     }
 
     /// How untyped values are converted.

@@ -2,8 +2,10 @@
 
 use serde_json::value::RawValue;
 
+use crate::body::unclosed;
 use crate::format::file::{Trim, Typed as Winner};
 use crate::format::template::{Slot, Template};
+use crate::scan::Literal;
 use crate::schema::Kinds;
 use crate::typing::Want;
 
@@ -103,9 +105,22 @@ impl Parameter<'_> {
         let closer = literal_text(self.template.after(|s| s == Slot::Value));
         match self.cx.syntax.structure.within(text, &closer) {
             Some(literal) => Err(RenderError::at("", format!("has {literal:?}, which ends the value"))),
+            None if ends_in_repeat(text, closer.trim()) => Err(RenderError::at(
+                "",
+                format!("ends in {:?}, which counts once with the closer behind it", closer.trim()),
+            )),
             None => Ok(()),
         }
     }
+}
+
+/// Whether a value ends in its own closer without having opened as many of its kind: such a run counts as one closer.
+fn ends_in_repeat(text: &str, closer: &str) -> bool {
+    let (mut rest, mut closers) = (text.trim_end(), 0);
+    while let Some(before) = rest.strip_suffix(closer).filter(|_| !closer.is_empty()) {
+        (rest, closers) = (before.trim_end(), closers + 1);
+    }
+    closers > unclosed(rest, &Literal::new(closer, false))
 }
 
 /// Fills the parameter's template.
