@@ -26,6 +26,8 @@ pub(crate) struct Opened {
     pub(crate) start: u64,
     /// Attributes that mean nothing, as ranges of `raw`.
     pub(crate) strays: Vec<(usize, usize)>,
+    /// Markers and headers that stand there again, as ranges of `raw`.
+    pub(crate) repeats: Vec<(usize, usize)>,
 }
 
 /// What a body's step has written, on its way to the client.
@@ -127,16 +129,8 @@ impl Flow<'_> {
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
         let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
-        self.announce_call(&mut call, &opened.name, opened.id);
-        for (from, to) in opened.strays {
-            let at = opened.start + from as u64;
-            self.note(
-                DiagnosticKind::UnplacedText,
-                at,
-                &opened.raw[from..to],
-                "this attribute of a call means nothing",
-            );
-        }
+        self.announce_call(&mut call, &opened.name, opened.id.clone());
+        self.tell_header(&opened);
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);
@@ -145,6 +139,18 @@ impl Flow<'_> {
             return;
         }
         self.s.mode = Mode::Body(Box::new(call));
+    }
+
+    /// Says what of a header means nothing, or stands there again.
+    fn tell_header(&mut self, opened: &Opened) {
+        let place = |from: usize| opened.start + from as u64;
+        for &(from, to) in &opened.strays {
+            let why = "this attribute of a call means nothing";
+            self.note(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
+        }
+        for &(from, to) in &opened.repeats {
+            self.repaired(place(from), &opened.raw[from..to], "", "this stands there twice and counts once");
+        }
     }
 
     /// The request's name of a function that the model calls so.

@@ -192,8 +192,8 @@ impl Flow<'_> {
         let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let (name, strays) = (name.to_owned(), Vec::new());
-        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays };
+        let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
+        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
         self.announce(opened, machine);
     }
 

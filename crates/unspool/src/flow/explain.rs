@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::format::template::Slot;
-use crate::head::{Op, Program};
+use crate::head::{Begins, Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
@@ -106,7 +106,9 @@ fn program(program: &Program) -> String {
                 list.join(" ")
             }
             Op::Expect(literals_) => format!("before {}", literals(literals_)),
-            Op::KwargsFollow => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::With(literals_)) => format!("before {}", literals(literals_)),
+            Op::Arguments(Begins::Keywords) => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::Members(..)) => "before a bracket with a key or its end".into(),
         })
         .collect();
     if ops.is_empty() { "its marker".into() } else { format!("its marker, {}", ops.join(", ")) }

@@ -8,6 +8,7 @@ mod calls;
 pub(crate) mod channels;
 mod emit;
 pub(crate) mod explain;
+mod headers;
 pub(crate) mod ids;
 pub(crate) mod numbered;
 mod opening;

@@ -27,7 +27,7 @@ impl State {
 
 fn threads_fit(head: &Head, tables: &Tables, hold: &str) -> bool {
     head.last <= hold.len()
-        && head.threads.iter().all(|(alternative, thread)| {
+        && head.threads.iter().chain(&head.before).all(|(alternative, thread)| {
             let known = tables.alternatives.get(*alternative);
             known.is_some_and(|a| (a.message || tables.forms.get(a.form).is_some()) && thread.fits(hold))
         })

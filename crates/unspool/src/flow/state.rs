@@ -9,10 +9,11 @@ use crate::json::scan::JsonScan;
 use super::numbered::{AlternativeId, FormId, TrailId};
 
 /// A text state: which patterns count, and which field text goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Place {
     /// In a header: text is held until an opener says that it goes.
+    #[default]
     Header,
     /// Nothing said yet; a thought may still come.
     Wait,
@@ -78,7 +79,7 @@ pub(crate) enum Mode {
 }
 
 /// Where an opening stands, to go back there.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) place: Place,
     pub(crate) fresh: bool,
@@ -93,6 +94,8 @@ pub(crate) struct Origin {
 pub(crate) struct Head {
     pub(crate) origin: Origin,
     pub(crate) threads: Vec<(AlternativeId, Thread)>,
+    /// Whole headers in front of what the threads read: calls without arguments, if a call follows.
+    pub(crate) before: Vec<(AlternativeId, Thread)>,
     /// How far the alternatives fitted that have failed, at most.
     pub(crate) last: usize,
     /// It is the next message that may open, not a call.

@@ -57,9 +57,9 @@ pub(crate) struct Form {
 /// A block's template.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Its opener's first literal, and whether that is one vocabulary entry.
+    /// Its opener's first literal, and whether that is a special token.
     pub(crate) opener: Literal,
-    pub(crate) single: bool,
+    pub(crate) special: bool,
 }
 
 /// Flags of the composed pair.
@@ -100,6 +100,10 @@ pub(crate) struct Tables {
     pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<OpeningId>,
+    /// Openers of calls whose header names them, to find one behind another's header.
+    pub(crate) headers: Vec<(Literal, OpeningId)>,
+    /// Texts that the tokenizer declares special tokens.
+    pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
 }
@@ -260,7 +264,10 @@ impl Builder<'_> {
             sets.push(self.set(&roles));
         }
         let channels = self.channel_words().map(ChannelTables::new);
+        let headers = self.headers();
         Ok(Tables {
+            headers,
+            special: source.hidden.to_vec(),
             words,
             sets,
             openings: self.openings,
@@ -274,6 +281,17 @@ impl Builder<'_> {
             thoughts,
             channels,
         })
+    }
+
+    /// The openers of calls whose header names them: inside a block first.
+    fn headers(&self) -> Vec<(Literal, OpeningId)> {
+        let names = |opening: &OpeningId| {
+            self.openings[*opening]
+                .iter()
+                .any(|i| !self.forms[self.alternatives[*i].form].body.machine().names_itself())
+        };
+        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, opening)| names(opening));
+        all.map(|(role, opening)| (Literal::new(&role.marker.literal, role.loose), *opening)).collect()
     }
 
     /// What there is to look for, by kind.
@@ -383,7 +401,8 @@ impl Builder<'_> {
     ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
-            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal == *end).cloned().collect();
+            // It may be the beginning of an opener, and is that opener then.
+            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal.starts_with(end)).cloned().collect();
             if !opens.is_empty() {
                 out.extend(opens);
             } else if let Some(frame) = frames.iter().find(|r| r.marker.literal == *end) {
