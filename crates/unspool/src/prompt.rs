@@ -70,12 +70,7 @@ enum Said {
 }
 
 /// The state of a reply at its start, and whether the gate is open from there.
-pub(crate) fn start(
-    tables: &Tables,
-    vocabulary: &Vocabulary,
-    prompt: Option<&PromptText>,
-    off: bool,
-) -> (State, bool) {
+pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, prompt: Option<&PromptText>, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
         return channels.start(prompt.map_or("", |prompt| &prompt.text));
     }
