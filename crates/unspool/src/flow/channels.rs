@@ -6,7 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::file::{Channels, Route, RouteAs};
-use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
@@ -50,8 +49,7 @@ impl ChannelTables {
     }
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
-    pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = prompt.text().map(|prompt| prompt.text).unwrap_or_default();
+    pub(crate) fn start(&self, text: &str) -> (State, bool) {
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];
