@@ -21,6 +21,8 @@ pub(crate) enum Op {
     Optional(Literal),
     /// Any short text.
     Free,
+    /// Any text up to this literal, in which none of these others stands.
+    Until(Literal, Vec<Literal>),
     /// A name or the like, up to the first byte that cannot be part of one.
     Slot(Slot),
     /// Attributes of a tag, in any order; the first one is required.
@@ -81,6 +83,8 @@ pub(crate) struct Thread {
     pub(crate) pos: usize,
     /// How far an open slot has been read.
     seen: usize,
+    /// A place, and where the white space from there on ends as far as it has been read.
+    gap: (usize, usize),
     pub(crate) taken: Vec<Taken>,
     /// Whole attributes that no slot took: byte ranges in the held bytes.
     pub(crate) strays: Vec<(usize, usize)>,
@@ -126,6 +130,11 @@ impl Program {
             }
         }
         Self { ops, ..Self::default() }
+    }
+
+    /// Whether it is a message's header, behind its first marker.
+    pub(crate) fn is_header(&self) -> bool {
+        matches!(self.ops.first(), Some(Op::Until(..)))
     }
 
     /// Whether a slot is the value of an attribute.
@@ -206,6 +215,7 @@ impl Thread {
         let range = |from: usize, to: usize| held.get(from..to).is_some();
         held.is_char_boundary(self.pos)
             && self.seen <= held.len()
+            && held.is_char_boundary(self.gap.1)
             && self.taken.iter().all(|taken| range(taken.start, taken.end))
             && self.strays.iter().chain(&self.repeats).all(|(from, to)| range(*from, *to))
     }
@@ -227,8 +237,11 @@ impl Thread {
         if self.op == 0
             && let Some(opener) = &program.opener
         {
-            while let Match::Full(_) = self.skip_marker(opener, bytes) {}
-            if !eof && self.skip_marker(opener, bytes) == Match::Partial {
+            let mut found = self.skip_marker(opener, bytes);
+            while let Match::Full(_) = found {
+                found = self.skip_marker(opener, bytes);
+            }
+            if !eof && found == Match::Partial {
                 return Advance::More;
             }
         }
@@ -244,7 +257,7 @@ impl Thread {
                     },
                 },
                 Op::Space => {
-                    let n = blanks(&bytes[self.pos..]);
+                    let n = self.gap(bytes);
                     if self.pos + n == bytes.len() && !eof { Advance::More } else { self.take(n) }
                 }
                 Op::Optional(literal) => match literal.at(&bytes[self.pos..]) {
@@ -253,6 +266,7 @@ impl Thread {
                     _ => self.take(0),
                 },
                 Op::Free => self.read_slot(None, program, (bytes, limits)),
+                Op::Until(end, stops) => self.read_until(end, stops, (bytes, limits)),
                 Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
                 Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
                 Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
@@ -273,6 +287,14 @@ impl Thread {
         Advance::Accept
     }
 
+    /// Length of the white space that stands next. A resumed thread does not read it again.
+    fn gap(&mut self, bytes: &[u8]) -> usize {
+        let from = if self.gap.0 == self.pos { self.gap.1.max(self.pos) } else { self.pos };
+        let end = from + blanks(&bytes[from..]);
+        self.gap = (self.pos, end);
+        end - self.pos
+    }
+
     /// Steps over `n` bytes to the next op.
     fn take(&mut self, n: usize) -> Advance {
         self.pos += n;
@@ -281,18 +303,43 @@ impl Thread {
         Advance::Accept
     }
 
+    /// Reads on up to `end`, and takes it.
+    fn read_until(&mut self, end: &Literal, stops: &[Literal], (bytes, limits): (&[u8], &Limits)) -> Advance {
+        for at in self.seen..bytes.len() {
+            self.seen = at;
+            if at - self.pos > limits.head {
+                return Advance::Fail;
+            }
+            let rest = &bytes[at..];
+            match end.at(rest) {
+                Match::Full(n) => return self.take(at + n - self.pos),
+                Match::Partial => return Advance::More,
+                Match::No => {}
+            }
+            for stop in stops {
+                match stop.at(rest) {
+                    Match::Full(_) => return Advance::Fail,
+                    Match::Partial => return Advance::More,
+                    Match::No => {}
+                }
+            }
+        }
+        self.seen = bytes.len();
+        Advance::More
+    }
+
     /// Looks at what stands where the arguments of the call should begin.
     fn arguments(&mut self, begins: &Begins, program: &Program, at: (&str, bool, &Limits)) -> Advance {
         let (held, eof, limits) = at;
-        let gap = blanks(&held.as_bytes()[self.pos..]);
+        let gap = self.gap(held.as_bytes());
         if gap > limits.blank {
             return Advance::Fail;
         }
-        let rest = &held[self.pos..];
+        let rest = &held[self.pos + gap..];
         match begins.at(rest, eof, limits) {
             Match::Full(_) => return self.take(0),
             Match::Partial => return Advance::More,
-            Match::No if rest.len() == gap => return Advance::More,
+            Match::No if rest.is_empty() => return Advance::More,
             Match::No => {}
         }
         match (expect(&program.openers, rest.as_bytes()), self.skip_repeat(program, held.as_bytes())) {
@@ -312,7 +359,7 @@ impl Thread {
 
     /// Steps over this marker, white space before and behind it included, if it stands next.
     fn skip_marker(&mut self, marker: &Literal, bytes: &[u8]) -> Match {
-        let gap = blanks(&bytes[self.pos..]);
+        let gap = self.gap(bytes);
         let found = marker.at(&bytes[self.pos + gap..]);
         if let Match::Full(n) = found {
             let start = self.pos + gap;
@@ -337,7 +384,7 @@ impl Thread {
 
     fn read_slot(&mut self, slot: Option<Slot>, program: &Program, (bytes, limits): (&[u8], &Limits)) -> Advance {
         // White space around it is no part of it, line breaks included.
-        let start = self.pos + blanks(&bytes[self.pos..]);
+        let start = self.pos + self.gap(bytes);
         if start - self.pos > limits.blank {
             return Advance::Fail;
         }

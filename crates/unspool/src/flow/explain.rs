@@ -99,6 +99,7 @@ fn program(program: &Program) -> String {
             Op::Space => "blanks".into(),
             Op::Optional(literal) => format!("perhaps {:?}", literal.text()),
             Op::Free => "any short text".into(),
+            Op::Until(end, _) => format!("a header up to {:?}", end.text()),
             Op::Slot(slot) => slot_name(*slot),
             Op::Attrs(attrs) => {
                 let list: Vec<String> =

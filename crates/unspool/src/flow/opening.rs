@@ -111,7 +111,10 @@ impl Flow<'_> {
             None => {}
         }
         // A recipient is one word, so prose is let go at its next blank.
-        let prose = head.message && held[head.origin.first..].contains(char::is_whitespace);
+        let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
+        let prose = head.message
+            && head.threads.iter().all(is_recipient)
+            && held[head.origin.first..].contains(char::is_whitespace);
         if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
             let (origin, last) = (head.origin, head.last);
             if head.message {
@@ -143,7 +146,7 @@ impl Flow<'_> {
         let next = next.filter(|other| tables.alternatives[*other].bare).collect();
         if tables.alternatives[alternative].message {
             self.s.mode = Mode::Text;
-            if !self.header_in_body(origin.lead, thread.pos) {
+            if !self.header_stands(alternative, origin, thread.pos) {
                 self.begin_text(self.pos + origin.first);
             }
             return Go::Again;
@@ -234,11 +237,17 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last])
             && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
         {
-            self.lead(self.pos + origin.lead, false);
+            // White space beside it stays.
+            if origin.fresh {
+                self.lead(self.pos + origin.lead, false);
+            } else {
+                self.give(self.pos + origin.lead);
+            }
             self.pos = to;
-            self.after_call(true);
+            self.s.seen = 0;
             return;
         }
+        self.s.opener_is_text = true;
         let at = self.offset(self.pos);
         self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
         self.begin_text(to);
@@ -281,6 +290,7 @@ impl Flow<'_> {
             return;
         }
         if !bare {
+            self.s.opener_is_text = true;
             self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);

@@ -1,7 +1,7 @@
 //! How calls open and close: templates of blocks and calls become openings, closers and follow sets.
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{Commit, Container, EnvelopeWords, List, Tools, Where};
+use crate::format::file::{Channels, Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Begins, Op, Program};
 use crate::scan::Literal;
@@ -38,13 +38,14 @@ impl Builder<'_> {
                 // What ends the message is the flow's to read.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
-            let form = self.forms.push(Form { body, closers });
+            let form = self.forms.push(Form { body, closers, again: None });
             if slot != Slot::Envelope {
                 self.message_form.get_or_insert(form);
             }
             calls.push((form, call));
         }
         let structure = Structure::new(format, &follow);
+        self.follow = follow;
         for block in blocks {
             self.block(tools, block, &calls, &structure);
         }
@@ -76,6 +77,23 @@ impl Builder<'_> {
         let opening = self.opening(vec![alternative]);
         let lead = vec![Strip { text: " ".into(), of_marker: true }];
         (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
+    }
+
+    /// A header with its start marker, where a message is open that has no end: anything up to the body marker that is no
+    /// other marker.
+    pub(super) fn header_in_text(&mut self, words: &Channels) -> OpeningId {
+        let stops = words.end.iter().chain([&words.start]).map(|text| Literal::exact(text)).collect();
+        let ops = vec![Op::Until(Literal::exact(&words.body), stops)];
+        let alternative = self.alternatives.push(Alternative {
+            program: Program { ops, ..Program::default() },
+            form: FormId::FIRST,
+            block: None,
+            bare: false,
+            at_start: false,
+            guided: Guided::No,
+            message: true,
+        });
+        self.opening(vec![alternative])
     }
 
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &Structure) -> Program {
@@ -119,7 +137,7 @@ impl Builder<'_> {
     fn block(&mut self, tools: &Tools, block: &Template, calls: &[(FormId, &Template)], structure: &Structure) {
         let Some((open, close)) = block.markers(Slot::Calls) else { return };
         let at = block.position(|s| s == Slot::Calls).unwrap_or(0);
-        let special = self.source.hidden.contains(&open.literal);
+        let special = self.source.declared.contains(&open.literal);
         let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), special });
         let mut alternatives = Vec::new();
         for (form, call) in calls.iter().copied() {
@@ -165,7 +183,12 @@ impl Builder<'_> {
             guided: Guided::No,
             message: false,
         };
-        match take_first_literal(&mut program) {
+        let opener = take_first_literal(&mut program);
+        if call.body() == Some(Slot::Envelope) && tools.envelope.container != Container::Array {
+            let again = self.alternatives.push(Alternative { bare: true, ..base.clone() });
+            self.forms[form].again = Some(again);
+        }
+        match opener {
             Some(first) => {
                 program.opener = Some(first.clone());
                 let alternative = self.alternatives.push(Alternative { program, ..base });
@@ -240,7 +263,7 @@ impl Builder<'_> {
             ("{", list, &[Guided::Required]),
             ("{", json, &[Guided::Named]),
         ] {
-            let form = self.forms.push(Form { body, closers: Vec::new() });
+            let form = self.forms.push(Form { body, closers: Vec::new(), again: None });
             let mut alternatives = Vec::new();
             for guided in guided {
                 alternatives.push(self.alternatives.push(Alternative {

@@ -74,6 +74,8 @@ pub(crate) enum Mode {
     Body(Box<Call>),
     /// A call's closers.
     Closers { form: FormId, next: usize },
+    /// Behind a block's closer, which may stand there again.
+    BlockClosed { closer: usize },
     /// A JSON value that is no call, up to its end.
     Skip(JsonScan),
 }
@@ -179,6 +181,8 @@ pub(crate) struct State {
     pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
+    /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
+    pub(crate) opener_is_text: bool,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -213,6 +217,7 @@ impl State {
             in_block: false,
             notes: 0,
             closer_is_text: None,
+            opener_is_text: false,
             route: None,
         }
     }
