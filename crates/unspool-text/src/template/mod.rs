@@ -18,6 +18,7 @@ mod trace;
 mod value;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
@@ -133,6 +134,20 @@ impl ChatTemplate {
         let bounds = Bounds::current().within(LONGEST);
         // Macros can call each other deeply.
         bounds.during(|| work::deep(|| self.evaluate(context)))
+    }
+
+    /// Which line writes which part of the text; in order.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::render`].
+    pub fn lines(&self, context: &Map<String, serde_json::Value>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
+        let spans = || {
+            let template = self.environment.get_template(NAME);
+            let rendered = template.and_then(|own| own.render_with_spans(value::object(context)));
+            let (_, spans) = rendered.map_err(|error| told(&error, "cannot render this conversation"))?;
+            Ok(spans.iter().map(|span| (span.output_range(), span.line())).collect())
+        };
+        Bounds::current().within(LONGEST).during(|| work::deep(spans))
     }
 
     fn evaluate(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
