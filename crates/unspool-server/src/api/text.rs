@@ -17,7 +17,6 @@ use super::service::json_response;
 use super::{answer_id, json_body};
 use crate::app::App;
 use crate::blocking;
-use crate::constraint::Start;
 use crate::error::ApiError;
 use crate::prompt::RenderedPrompt;
 use crate::request::read_body;
@@ -138,7 +137,7 @@ pub(super) async fn render(
     if let Some(budget) = sampling.thinking_budget {
         params.insert("thinking_token_budget".to_owned(), json!(budget));
     }
-    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
+    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), parser.standing());
     blocking::run(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
