@@ -76,6 +76,19 @@ impl Prompter {
         self
     }
 
+    /// With special tokens that templates name (`bos_token`, …), where no folder tells them.
+    #[must_use]
+    pub fn with_special_tokens(mut self, tokens: Map<String, Value>) -> Self {
+        self.special_tokens.extend(tokens);
+        self
+    }
+
+    /// The special tokens that templates name.
+    #[must_use]
+    pub fn special_tokens(&self) -> &Map<String, Value> {
+        &self.special_tokens
+    }
+
     /// The template for a request with or without tools, if prompts are made with one.
     #[must_use]
     pub fn template(&self, tools: bool) -> Option<&ChatTemplate> {

@@ -1,7 +1,10 @@
-//! `unspool template check`: whether a chat template writes what a pair of parsers reads.
+//! `unspool template`: whether a chat template writes what a pair of parsers reads, and where two templates differ.
+
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::serve::Gateway;
 use crate::{TempFile, unspool};
 
 /// Messages in the manner of ChatML, calls as hermes has them.
@@ -49,6 +52,9 @@ fn a_difference_is_shown_with_its_line() {
     assert_eq!(call["verdict"], "differs", "{call:#}");
     assert!(call["line"].is_u64() && call["written"].to_string().contains("<tool_call>"), "{call:#}");
     assert!(call["parsed"]["content"].to_string().contains("tide_table"), "{call:#}");
+    let run = check(HERMES, &["--tool-call-parser", "mistral"]);
+    assert!(run.out.contains("\nthe template, line 7, writes\n  | \n  | <tool_call>\n  | {\"name\": "), "{}", run.out);
+    assert!(run.out.contains("\nthe parser reads\n  | content    \"\\n<tool_call>"), "{}", run.out);
     let run = check("{% for m in messages %}{{ m.content }}{% endfor %}", &["--tool-call-parser", "hermes"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.out.contains("shows no tools"), "{}", run.out);
@@ -63,4 +69,46 @@ fn what_cannot_be_checked_is_told() {
     let run = check("{{ raise_exception('never') }}", &["--tool-call-parser", "hermes"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.out.contains("never"), "{}", run.out);
+}
+
+#[test]
+fn names_are_told_from_the_template() {
+    let run = check(HERMES, &["--tool-call-parser", "auto"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    let told = check("{{ messages }}", &["--tool-call-parser", "auto"]).refused();
+    assert!(told.contains("auto"), "{told}");
+}
+
+#[test]
+fn templates_are_compared() {
+    let same = TempFile::new("a.jinja", HERMES);
+    let other = TempFile::new("b.jinja", &HERMES.replace("</think>", "</thinK>"));
+    let run = unspool(&["template", "diff", same.path(), same.path()], "");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.lines().all(|line| line.starts_with("same ")), "{}", run.out);
+    let run = unspool(&["template", "diff", same.path(), other.path()], "");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.out.contains("differs a thought and a call: 1 place\n"), "{}", run.out);
+    assert!(run.out.contains("line 4: `k` (U+006B) in "), "{}", run.out);
+    assert!(run.out.contains("line 4: `K` (U+004B) in "), "{}", run.out);
+    assert!(run.out.contains("same    a call\n"), "{}", run.out);
+    let run = unspool(&["template", "diff", same.path(), other.path(), "--json"], "");
+    let told: Value = serde_json::from_str(&run.out).expect("it is JSON");
+    assert_eq!((run.code, &told["same"]), (Some(1), &Value::Bool(false)), "{told}");
+    let broken = TempFile::new("c.jinja", "a\n{% if %}");
+    let told = unspool(&["template", "diff", same.path(), broken.path()], "").refused();
+    assert!(told.contains("c.jinja") && told.contains("line 2"), "{told}");
+}
+
+#[test]
+fn the_gateway_tells_of_a_template_that_does_not_fit() {
+    let file = TempFile::new("chat_template.jinja", HERMES);
+    let told = |parser: &str| {
+        let gateway = ["--log", "warn", "--chat-template", file.path(), "--tool-call-parser", parser];
+        Gateway::telling(&gateway, Stdio::piped()).told()
+    };
+    assert_eq!(told("hermes"), "");
+    let warning = told("mistral");
+    assert_eq!(warning.lines().count(), 1, "{warning}");
+    assert!(warning.contains("may not fit the parsers: a call: ") && warning.contains("(line 7)"), "{warning}");
 }

@@ -170,7 +170,7 @@ fn told(error: &minijinja::Error, what: &str) -> TextError {
     let mut late = false;
     while let Some(deeper) = cause {
         if let Some(refusal) = deeper.downcast_ref::<functions::Refusal>() {
-            return TextError::new(refusal.0.clone());
+            return TextError { by_template: true, ..TextError::new(refusal.0.clone()) };
         }
         late |= deeper.downcast_ref() == Some(&Ended::Late);
         cause = deeper.source();

@@ -1,4 +1,4 @@
-//! The conversations that a template is tried with.
+//! The conversations that templates are tried with.
 
 use serde_json::{Value, json};
 
@@ -14,15 +14,19 @@ pub(super) struct Case {
     pub(super) content: &'static str,
     /// Its calls: names and arguments.
     pub(super) calls: Vec<(&'static str, Value)>,
+    /// Whether a template that refuses it is of no use.
+    pub(super) needed: bool,
 }
 
 /// The text of a turn that nothing else writes.
 pub(super) const ANSWER: &str = "High water is at a quarter past six.";
-const THOUGHT: &str = "The harbour is known, so its table can be asked.";
+pub(super) const THOUGHT: &str = "The harbour is known, so its table can be asked.";
+/// The name of the tool that most calls are for.
+pub(super) const TOOL: &str = "tide_table";
 
 impl Case {
     fn new(name: &'static str) -> Self {
-        Self { name, before: vec![question()], reasoning: "", content: "", calls: Vec::new() }
+        Self { name, before: vec![question()], reasoning: "", content: "", calls: Vec::new(), needed: false }
     }
 
     /// The turn as a message of the chat API.
@@ -36,10 +40,22 @@ impl Case {
         }
         message
     }
+
+    /// The conversation with the turn at its end.
+    pub(super) fn messages(&self) -> Vec<Value> {
+        let mut messages = self.before.clone();
+        messages.push(self.message());
+        messages
+    }
 }
 
-fn question() -> Value {
+pub(super) fn question() -> Value {
     json!({"role": "user", "content": "When is high water?"})
+}
+
+/// What stands before a question, for templates that show tools nowhere else.
+pub(super) fn instruction() -> Value {
+    json!({"role": "system", "content": "Answer in one sentence."})
 }
 
 fn written(at: usize, (name, arguments): &(&str, Value)) -> Value {
@@ -57,34 +73,55 @@ pub(super) fn tools() -> Vec<Value> {
     }, "required": ["harbour"]});
     let nothing = json!({"type": "object", "properties": {}});
     vec![
-        json!({"type": "function", "function": {"name": "tide_table", "description": "Times of high water", "parameters": tide}}),
+        json!({"type": "function", "function": {"name": TOOL, "description": "Times of high water", "parameters": tide}}),
         json!({"type": "function", "function": {"name": "list_harbours", "description": "All harbours", "parameters": nothing}}),
     ]
 }
 
+fn result(at: usize, content: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": format!("callnr{at:03}"), "name": TOOL, "content": content})
+}
+
+/// The turn that the others are measured by.
+pub(super) fn answer() -> Case {
+    Case { content: ANSWER, needed: true, ..Case::new("an answer") }
+}
+
 /// All of them.
 pub(super) fn cases() -> Vec<Case> {
-    let whitby = || ("tide_table", json!({"harbour": "Whitby"}));
+    let whitby = || (TOOL, json!({"harbour": "Whitby"}));
     let odd = json!({"harbour": "the \"Old\" one\nby C:\\pier", "day": "007", "depth": 1.5, "marks": [1, 20],
         "options": {"spring": true, "unit": ""}});
     let asked = Case { calls: vec![whitby()], ..Case::new("") };
-    let result = json!({"role": "tool", "tool_call_id": "callnr000", "name": "tide_table", "content": "18:15"});
     vec![
-        Case { content: ANSWER, ..Case::new("an answer") },
-        Case { reasoning: THOUGHT, content: ANSWER, ..Case::new("a thought and an answer") },
-        Case { calls: vec![whitby()], ..Case::new("a call") },
-        Case { reasoning: THOUGHT, calls: vec![whitby()], ..Case::new("a thought and a call") },
+        answer(),
+        Case { reasoning: THOUGHT, content: ANSWER, needed: true, ..Case::new("a thought and an answer") },
+        Case { calls: vec![whitby()], needed: true, ..Case::new("a call") },
+        Case { reasoning: THOUGHT, calls: vec![whitby()], needed: true, ..Case::new("a thought and a call") },
         Case { content: "Let me look.", calls: vec![whitby()], ..Case::new("text and a call") },
-        Case {
-            calls: vec![whitby(), ("tide_table", json!({"harbour": "Hull", "depth": 2}))],
-            ..Case::new("two calls")
-        },
+        Case { calls: vec![whitby(), (TOOL, json!({"harbour": "Hull", "depth": 2}))], ..Case::new("two calls") },
         Case { calls: vec![("list_harbours", json!({}))], ..Case::new("a call without arguments") },
-        Case { calls: vec![("tide_table", odd)], ..Case::new("a call with odd arguments") },
+        Case { calls: vec![(TOOL, odd)], ..Case::new("a call with odd arguments") },
         Case {
-            before: vec![question(), asked.message(), result],
+            before: vec![question(), asked.message(), result(0, "18:15")],
             content: ANSWER,
+            needed: true,
             ..Case::new("an answer after a result")
         },
     ]
+}
+
+/// A conversation of several rounds that begins with an instruction.
+pub(super) fn long() -> Case {
+    let asked =
+        Case { calls: vec![(TOOL, json!({"harbour": "Whitby"}))], reasoning: THOUGHT, ..Case::new("") }.message();
+    let before = vec![
+        instruction(),
+        question(),
+        asked,
+        result(0, "18:15"),
+        json!({"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}),
+        json!({"role": "user", "content": "And tomorrow?"}),
+    ];
+    Case { before, content: "At seven.", ..Case::new("several rounds") }
 }
