@@ -99,7 +99,7 @@ impl Model {
         setup.vocabulary = Vocabulary {
             special: entries.added().clone(),
             hidden: entries.special().to_vec(),
-            bytes: Some(entries.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect()),
+            bytes: Some(entries.iter().collect()),
         };
         if self.tokenizer_config.is_none() {
             setup.tokenizer_config = folder.tokenizer_config().clone();
