@@ -29,7 +29,6 @@ const TEMPLATES: [(&str, Expected); 97] = [
     ("llama-cpp-python/Apriel-1.6-15b-Thinker-fixed.jinja", NoParser),
     ("llama-cpp-python/Bielik-11B-v3.0-Instruct.jinja", Fits),
     ("llama-cpp-python/ByteDance-Seed-OSS.jinja", Fits),
-    ),
     ("llama-cpp-python/Cohere2MoE.jinja", Fits),
     ("llama-cpp-python/CohereForAI-c4ai-command-r-plus-tool_use.jinja", NoParser),
     ("llama-cpp-python/CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", Fits),
@@ -159,7 +158,6 @@ const TEMPLATES: [(&str, Expected); 97] = [
     ("vllm/tool_chat_template_deepseekv3.jinja", Fits),
     ("vllm/tool_chat_template_deepseekv31.jinja", Fits),
     ("vllm/tool_chat_template_functiongemma.jinja", Fits),
-    ),
     (
         "vllm/tool_chat_template_gemma3_pythonic.jinja",
         Differs(&["two calls", "a call with odd arguments"], "writes no comma between arguments"),
