@@ -576,7 +576,7 @@ mod tests {
                 Advance::Accept => {
                     return thread.taken.iter().map(|t| (t.slot, text[t.start..t.end].to_owned())).collect();
                 }
-                Advance::Fail => panic!("failed at {end} of {text:?}"),
+                found => panic!("{found:?} at {end} of {text:?}"),
             }
         }
         panic!("no end in {text:?}")
