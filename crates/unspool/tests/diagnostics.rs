@@ -107,6 +107,7 @@ fn texts_that_stand_in_for_output_are_whole() {
     let call = format!("</think><tool_call>{{\"name\": \"f\", {member}, \"arguments\": {{}}}}</tool_call>");
     let found = Reply { text: &call, ..Reply::default() }.diagnostics();
     assert!(found.iter().any(|note| note.text == member), "{found:?}");
+    let piece = format!("<parameter nam>{lost}");
     let params = format!(
         "</think><minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">1</parameter>\n{piece}</invoke>\n</minimax:tool_call>"
     );

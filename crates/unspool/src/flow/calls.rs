@@ -97,7 +97,7 @@ impl Out for Writer<'_> {
 
 impl Flow<'_> {
     /// The name is known: the client hears of the call, unless the request wants none.
-    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: &Opened, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
         self.tokens.open_gate(opener, self.offset(self.pos));
@@ -131,7 +131,7 @@ impl Flow<'_> {
         let start = opened.start + origin.lead as u64;
         let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
         self.announce_call(&mut call, &opened.name, opened.id.clone());
-        self.tell_header(&opened);
+        self.tell_header(opened);
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);

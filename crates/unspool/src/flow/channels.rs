@@ -235,7 +235,7 @@ impl Flow<'_> {
         self.pos = end;
         let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
         let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
-        self.announce(opened, machine);
+        self.announce(&opened, machine);
     }
 
     /// The message is over, or the next header begins: back to reading headers.

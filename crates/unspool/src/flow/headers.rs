@@ -101,7 +101,7 @@ impl Flow<'_> {
             opened.origin = origin;
             from += opened.raw.len();
             self.pos = start + from;
-            self.announce(opened, machine);
+            self.announce(&opened, machine);
             let lead = blanks(&raw.as_bytes()[from..]);
             origin = Origin { place: self.s.place, fresh: self.s.fresh, lead, first: lead };
         }

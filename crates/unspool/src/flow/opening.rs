@@ -198,7 +198,7 @@ impl Flow<'_> {
             let (origin, block) = (early.origin, block.is_some());
             let (strays, repeats) = (Vec::new(), Vec::new());
             let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
-            self.announce(opened, early.machine);
+            self.announce(&opened, early.machine);
         } else if early.next.is_empty() {
             self.retreat_early(early);
         } else {
