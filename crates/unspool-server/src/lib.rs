@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`config`], [`capabilities`] | errors; the settings, which are also the arguments of `unspool serve`; what a kind of backend can do |
+//! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
@@ -33,6 +33,7 @@ pub mod app;
 pub mod backend;
 mod blocking;
 pub mod blocks;
+pub mod bounds;
 pub mod budget;
 pub mod capabilities;
 pub mod config;

@@ -219,7 +219,7 @@ mod tests {
     fn rendered(body: &Value) -> RenderedPrompt {
         let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");
         let request =
-            ChatRequest::read(body, ToolRules { has_parser: true, auto: true }).expect("the request is right");
+            ChatRequest::read(body.clone(), ToolRules { has_parser: true, auto: true }).expect("the request is right");
         ChatMl::new(pair).render(&request).expect("the conversation is text")
     }
 

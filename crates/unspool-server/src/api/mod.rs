@@ -99,8 +99,19 @@ fn panicked(_: Box<dyn Any + Send>) -> Response {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request").into_response()
 }
 
+/// A JSON body, within the bounds of this server. Its text is let go.
+fn json_body(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
+    checked(app, &raw_body(headers, body)?)
+}
+
+/// The value of a body, if it is within the bounds of this server.
+fn checked(app: &App, body: &[u8]) -> Result<Value, ApiError> {
+    app.http().bounds().check(body)?;
+    serde_json::from_slice(body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))
+}
+
 /// A JSON body as it came.
-fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(Bytes, Value), ApiError> {
+fn raw_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
     let body = body.map_err(|rejection| ApiError::new(rejection.status(), rejection.body_text()))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -109,9 +120,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
             ApiError::bad_body("the body must be JSON").hint("send the header `Content-Type: application/json`")
         );
     }
-    let value =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))?;
-    Ok((body, value))
+    Ok(body)
 }
 
 /// The id of an answer: made of the client's own id for the request, if it sent one.

@@ -254,6 +254,10 @@ impl Backend for Remote {
         })
     }
 
+    fn forwards(&self) -> bool {
+        true
+    }
+
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         Box::pin(async move {
             let lease = self.pool.lease(&[])?;
