@@ -21,7 +21,7 @@
 //! | [`engine`] | one answer while it is written |
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
-//! | [`tls`] | https |
+//! | [`connection`], [`tls`] | how long clients may take; https |
 //!
 //! A module uses those above it in this table, and none below.
 //!
@@ -37,6 +37,7 @@ pub mod bounds;
 pub mod budget;
 pub mod capabilities;
 pub mod config;
+pub mod connection;
 pub mod constraint;
 pub mod continuation;
 pub mod engine;

@@ -140,3 +140,57 @@ fn a_log_holds_nothing_that_users_and_models_say_and_no_keys() {
         }
     }
 }
+
+/// The most memory that a process had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bodies_do_not_multiply_in_memory_and_a_small_process_lives() {
+    let shell = "ulimit -v 1048576; exec \"$0\" \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", shell, env!("CARGO_BIN_EXE_unspool"), "serve", "--port", "0", "--mock-rate", "0", "--log", "off"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the shell starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("listening on http://").expect("an address").to_owned();
+    let gateway = Gateway { child, address };
+    let small = r#"{"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}"#;
+    let mut before = 0;
+    for _ in 0..8 {
+        assert_eq!(gateway.chat(small)["object"], "chat.completion");
+        before = peak(gateway.child.id());
+    }
+    let size = 15 << 20;
+    let filled = |front: &str, item: &str, back: &str| {
+        let items = vec![item; (size - front.len() - back.len()) / (item.len() + 1)].join(",");
+        format!("{front}{items}{back}")
+    };
+    let refused = [
+        filled("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"x\":[", "0", "]}"),
+        filled("{\"messages\":[", "{}", "]}"),
+        filled("{\"messages\":[{\"role\":\"user\",\"content\":[", "{}", "]}]}"),
+        filled("{\"tools\":[", "{}", "]}"),
+        filled("{\"tools\":[{\"function\":{\"parameters\":{\"enum\":[", "1", "]}}}]}"),
+        filled("{\"messages\":[{\"content\":", "[", ""),
+    ];
+    for body in &refused {
+        let told = gateway.chat(body);
+        assert_eq!(told["error"]["code"], 400, "{told}");
+    }
+    let long = format!(
+        "{{\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}}],\"max_tokens\":1}}",
+        "a b ".repeat(size / 4)
+    );
+    assert_eq!(gateway.chat(&long)["object"], "chat.completion");
+    let more = peak(gateway.child.id()) - before;
+    assert!(more < 4 * long.len(), "{more} bytes for a body of {}", long.len());
+    assert_eq!(gateway.chat(small)["object"], "chat.completion");
+}
