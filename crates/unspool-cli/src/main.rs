@@ -7,7 +7,6 @@ mod failure;
 mod files;
 mod formats;
 mod grammar;
-mod names;
 mod parse;
 mod serve;
 mod setup;

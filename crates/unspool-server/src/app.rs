@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::{Half, Pair, SetupWarning};
+use unspool::Pair;
+use unspool::setup::{Half, SetupWarning};
 use unspool::{Detected, Limits, Registry, Setup};
 
 use crate::backend::mock::Mock;

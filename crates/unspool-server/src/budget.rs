@@ -1,8 +1,8 @@
 //! How long a thought may be, and how it is ended.
 
+use unspool::Pair;
 use unspool::Parser;
 use unspool::budget::{Markers, ReasoningConfig, ThinkingBudget};
-use unspool::setup::Pair;
 
 use crate::error::ApiError;
 use crate::model::Model;
@@ -204,7 +204,7 @@ mod tests {
 
     fn refusal(thoughts: &ReasoningMarkers) -> Option<ApiError> {
         let body = json!({"messages": [{"role": "user", "content": "a"}], "thinking_token_budget": 5});
-        let request = ChatRequest::read(body.clone(), ToolRules::default()).expect("the request is right");
+        let request = ChatRequest::read(body, ToolRules::default()).expect("the request is right");
         thoughts.check(&request).err()
     }
 

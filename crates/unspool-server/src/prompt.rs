@@ -4,8 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde_json::Value;
-use unspool::setup::Pair;
-use unspool::{Message, PromptToken, ToolCall};
+use unspool::{Message, Pair, PromptToken, ToolCall};
 
 use crate::blocking;
 use crate::error::ApiError;

@@ -1,6 +1,5 @@
 //! From a request to the prompt: the template that counts, the conversation in its shape, the arguments merged.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -9,8 +8,8 @@ use crate::conversation;
 use crate::error::TextError;
 use crate::folder::ModelFolder;
 use crate::harmony;
+use crate::prompt_text::PromptText;
 use crate::template::{ChatTemplate, ContentFormat, Templates, date};
-use crate::tokenizer::Tokenizer;
 
 /// Marks where a message that is to be continued ends. The blank shows whether a template cuts white space there.
 const END_MARK: &str = "\u{1}END_OF_THE_LAST_MESSAGE\u{1} ";
@@ -32,45 +31,6 @@ pub struct PromptRequest<'a> {
     pub generation_prompt: bool,
     /// Whether the last message stays open, so that the model goes on with it.
     pub continue_final: bool,
-}
-
-/// A prompt as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptText {
-    pub(crate) text: String,
-    /// Where its special tokens stand, if only these are some; `None`: whatever spells one is one.
-    pub(crate) markers: Option<Vec<Range<usize>>>,
-}
-
-impl PromptText {
-    /// The text itself.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The text alone.
-    #[must_use]
-    pub fn into_text(self) -> String {
-        self.text
-    }
-
-    /// Its token ids. `add_special` as in [`Tokenizer::encode`].
-    ///
-    /// # Errors
-    /// A part of the text has no tokens.
-    pub fn encode(&self, tokenizer: &dyn Tokenizer, add_special: bool) -> Result<Vec<u32>, TextError> {
-        let Some(markers) = &self.markers else { return tokenizer.encode(&self.text, add_special) };
-        let mut ids = Vec::new();
-        let mut done = 0;
-        for marker in markers {
-            ids.extend(tokenizer.encode_plain(&self.text[done..marker.start])?);
-            ids.extend(tokenizer.encode(&self.text[marker.clone()], false)?);
-            done = marker.end;
-        }
-        ids.extend(tokenizer.encode_plain(&self.text[done..])?);
-        Ok(ids)
-    }
 }
 
 /// Makes prompts.

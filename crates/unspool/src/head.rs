@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::kwargs;
-use crate::format::template::{Cut, Part, Slot, cuts};
+use crate::format::template::{Part, Slot};
+use crate::keyword;
 use crate::limits::Limits;
-use crate::scan::{Literal, Match, blanks, is_blank};
+use crate::scan::{Cut, Literal, Match, blanks, cuts, is_blank};
 
 /// One step of an opening.
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ impl Thread {
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,
                 },
-                Op::KwargsFollow => match kwargs::first(&held[self.pos..], eof, limits) {
+                Op::KwargsFollow => match keyword::arguments(&held[self.pos..], eof, limits) {
                     Match::Full(_) => self.take(0),
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,

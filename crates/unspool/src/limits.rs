@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::registry::near;
+use crate::suggest::{did_you_mean, near};
 
 /// How much the parser holds, nests and announces. All defaults are generous for models and tight against abuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,11 +99,10 @@ impl Limit {
     /// No limit has this name, or the value is none.
     pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
         if !Limits::NAMES.contains(&name) {
-            let known: Vec<String> = Limits::NAMES.iter().map(ToString::to_string).collect();
-            let like = near(name, &known);
-            let hint = match like[..] {
-                [] => format!("the limits are {}", Limits::NAMES.join(", ")),
-                _ => format!("did you mean {}? The limits are {}", like.join(" or "), Limits::NAMES.join(", ")),
+            let all = Limits::NAMES.join(", ");
+            let hint = match did_you_mean(&near(name, Limits::NAMES)) {
+                Some(question) => format!("{question} The limits are {all}"),
+                None => format!("the limits are {all}"),
             };
             return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
         }

@@ -7,16 +7,17 @@ use serde_json::{Map, Value};
 
 use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
-use crate::format::file::{FormatFile, Off, Switches};
+use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
-use crate::needs::{self, SetupWarning};
+use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
 use crate::prompt;
-use crate::registry::Registry;
+use crate::registry::{Registry, names_by_half};
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, Machine, Phase};
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, Vocabulary};
+use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
+use crate::switches::{kwargs, thinks, truthy};
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ struct Key {
 
 impl Pair {
     pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
-        let (reasoning_name, tools_name) = names(setup);
+        let (reasoning_name, tools_name) = names(registry, setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
@@ -65,7 +66,11 @@ impl Pair {
         };
         let pair = Self { inner: Arc::new(inner) };
         pair.plan(&Map::new(), false)?;
-        let _ = pair.inner.warnings.set(needs::warnings(registry, &pair));
+        if let (Ok(plan), Some(thinker), Some(caller)) =
+            (pair.formats(&Request::default()), pair.name(Half::Reasoning), pair.name(Half::Tools))
+        {
+            let _ = pair.inner.warnings.set(needs::warnings(registry, &plan, (thinker, caller)));
+        }
         Ok(pair)
     }
 
@@ -177,6 +182,24 @@ impl Pair {
         self.plan(&kwargs(request), false)
     }
 
+    /// What the request to the engine must have for this request of a client. A format file that cannot be resolved under
+    /// the request's switches asks for what is safe: special tokens.
+    #[must_use]
+    pub fn needs(&self, request: &Request) -> Needs {
+        let Ok(plan) = self.formats(request) else { return Needs::SAFE };
+        let is_mute = request.tools.is_empty() || request.tool_choice == ToolChoice::None;
+        Needs::of(&plan, self.gives_calls() && !is_mute)
+    }
+
+    /// Checks at start-up, as vLLM does, that a tokenizer has the tokens without which a format cannot be read (`ids.need`).
+    /// `has` says whether a text is one entry of the vocabulary, `model` is the checkpoint's name for the message.
+    ///
+    /// # Errors
+    /// [`SetupErrorKind::MissingTokens`], with the flag, every missing token and the model.
+    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), SetupError> {
+        needs::check_vocabulary(&*self.formats(&Request::default())?, |half| self.name(half), has, model)
+    }
+
     /// What is likely wrong with the pair, for the one who starts it; it works all the same.
     #[must_use]
     pub fn warnings(&self) -> &[SetupWarning] {
@@ -195,6 +218,37 @@ impl Pair {
     /// Whether calls are wanted at all.
     pub(crate) fn gives_calls(&self) -> bool {
         self.inner.gives_calls
+    }
+}
+
+impl Registry {
+    /// Composes a pair and compiles it.
+    ///
+    /// # Errors
+    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
+    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
+        Pair::new(self, setup)
+    }
+
+    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
+    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
+    ///
+    /// # Errors
+    /// The file is broken, or names a format that does not exist.
+    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+        let mut with = self.clone();
+        let source = with.enter(path, text)?;
+        let names = names_by_half(&source);
+        for (half, name) in &names {
+            let setup = match half {
+                Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
+                Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
+            };
+            with.pair(&setup)?;
+        }
+        with.check_rules(&source)?;
+        *self = with;
+        Ok(names)
     }
 }
 
@@ -229,12 +283,15 @@ impl Inner {
     }
 }
 
-/// The names to use: a checkpoint of type `gpt_oss` is always read as harmony.
-fn names(setup: &Setup) -> (Option<&str>, Option<&str>) {
-    if setup.model_type.as_deref() == Some("gpt_oss") {
-        return (Some("openai_gptoss"), setup.tool_parser.as_ref().map(|_| "openai"));
+/// The names to use: some checkpoints are always read in one format.
+fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Option<&'a str>) {
+    let tools = setup.tool_parser.as_deref();
+    match setup.model_type.as_deref().and_then(|model_type| registry.names_of_type(model_type)) {
+        Some(names) => {
+            (names.reasoning.first().map(String::as_str), tools.and(names.tools.first().map(String::as_str)))
+        }
+        None => (setup.reasoning_parser.as_deref(), tools),
     }
-    (setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref())
 }
 
 type Found = Option<(Arc<Source>, String)>;
@@ -246,6 +303,12 @@ fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Se
     }
 }
 
+/// The name of a file's other half that belongs to `name`: the same one, the one in its place, or the first.
+fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
+    let at = own.iter().position(|n| n == name).unwrap_or(0);
+    others.iter().find(|n| *n == name).or_else(|| others.get(at)).or(others.first()).cloned()
+}
+
 /// A bound format brings its other half; it does not work with another format's.
 fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let bound = |half: &Found| match half {
@@ -255,70 +318,25 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let (r, t) = (bound(reasoning), bound(tools));
     match (&reasoning, &tools) {
         (Some((source, name)), None) if r => {
-            let at = source.reasoning.iter().position(|n| n == name).unwrap_or(0);
-            let twin =
-                source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
-            *tools = twin.map(|n| (Arc::clone(source), n.clone()));
+            *tools = twin(name, &source.names.reasoning, &source.names.tools).map(|n| (Arc::clone(source), n));
         }
         (None, Some((source, name))) if t => {
-            let at = source.tools.iter().position(|n| n == name).unwrap_or(0);
-            let twin = source
-                .reasoning
-                .iter()
-                .find(|n| *n == name)
-                .or_else(|| source.reasoning.get(at))
-                .or(source.reasoning.first());
-            *reasoning = twin.map(|n| (Arc::clone(source), n.clone()));
+            *reasoning = twin(name, &source.names.tools, &source.names.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
             return Err(SetupError {
                 kind: SetupErrorKind::BadPair,
                 message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
                 hint: Some(if r {
-                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.tools.join(", "))
+                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
                 } else {
-                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.reasoning.join(", "))
+                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
                 }),
             });
         }
         _ => {}
     }
     Ok(())
-}
-
-/// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
-pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
-    let mut kwargs = request.chat_template_kwargs.clone();
-    if let Some(effort) = &request.reasoning_effort {
-        kwargs.insert("reasoning_effort".into(), Value::String(effort.clone()));
-        kwargs.entry("enable_thinking").or_insert(Value::Bool(effort != "none"));
-    }
-    kwargs
-}
-
-/// Whether thinking is on for a request.
-pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
-    let effort = kwargs.get("reasoning_effort");
-    if let Some(effort) = effort
-        && !switches.effort.is_empty()
-        && !effort.as_str().is_some_and(|e| switches.effort.iter().any(|allowed| allowed == e))
-    {
-        let allowed = switches.effort.join("`, `");
-        return Err(RequestError::new(&format!("unsupported `reasoning_effort`: {effort}"))
-            .hint(&format!("this model's values are `{allowed}`")));
-    }
-    if let Some(effort) = effort.and_then(Value::as_str)
-        && !switches.effort_off.is_empty()
-    {
-        if switches.effort_off.iter().any(|off| off == effort) {
-            return Ok(false);
-        }
-        if switches.keys.is_empty() {
-            return Ok(true);
-        }
-    }
-    let mut present = switches.keys.iter().filter_map(|key| kwargs.get(key)).peekable();
-    Ok(if present.peek().is_some() { present.any(truthy) } else { switches.default })
 }
 
 /// A checkpoint's template cannot say what a grammar would have to guarantee.
@@ -335,17 +353,5 @@ fn refuse_guarantees(request: &Request, wishes: &Wishes) -> Result<(), RequestEr
         Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
             .hint("leave it out, or serve this model with a parser of its own format")),
         None => Ok(()),
-    }
-}
-
-/// Truth as a chat template sees it.
-fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(b) => *b,
-        Value::Number(n) => n.as_f64() != Some(0.0),
-        Value::String(s) => !s.is_empty(),
-        Value::Array(a) => !a.is_empty(),
-        Value::Object(o) => !o.is_empty(),
     }
 }

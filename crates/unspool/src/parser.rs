@@ -13,11 +13,23 @@ use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
-use crate::gate::ReasoningEnd;
 use crate::plan::Plan;
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
+
+/// Where reasoning ended, in tokens from the start of the output.
+///
+/// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit
+/// end is content, such as the opener of a call: it begins at `content`, and the token before `constraint` completed it. Those
+/// tokens came before the grammar applied, so they are to be fed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasoningEnd {
+    /// The first token that is not reasoning: the grammar reads from here.
+    pub content: u64,
+    /// The first token that the grammar may forbid.
+    pub constraint: u64,
+}
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
 ///

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::align::{Special, Specials};
 use crate::flow::tables::{Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
+use crate::special::{Special, Specials};
 
 /// What every parser of one pair and one set of switches shares.
 #[derive(Debug)]

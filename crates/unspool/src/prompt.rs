@@ -2,10 +2,10 @@
 
 use memchr::memmem;
 
-use crate::flow::marker::Marker;
 use crate::flow::state::{Place, State};
 use crate::flow::tables::Tables;
 use crate::format::file::StartState;
+use crate::format::marker::Marker;
 use crate::request::Prompt;
 use crate::setup::Vocabulary;
 

@@ -14,8 +14,8 @@ use std::fmt;
 
 use crate::format::file::FormatFile;
 use crate::message::Message;
+use crate::pair::Pair;
 use crate::request::Request;
-use crate::setup::Pair;
 
 pub(crate) use body::check_key;
 pub(crate) use calls::{addressed, check_name};

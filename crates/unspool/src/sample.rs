@@ -15,6 +15,7 @@
 //! assert!(message.tool_calls[0].arguments.starts_with("{\"port\": \""));
 //! ```
 
+pub(crate) mod pattern;
 mod random;
 mod schema;
 

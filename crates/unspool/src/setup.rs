@@ -1,4 +1,4 @@
-//! From parser names to a compiled pair that makes parsers.
+//! What a pair is made from, and why it cannot be made.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,12 +7,7 @@ use serde_json::Value;
 
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::IncompleteCalls;
-
-pub use crate::format::file::{Level, Required};
-pub use crate::needs::{Needs, SetupWarning};
-pub use crate::pair::Pair;
-pub use crate::registry::Registry;
+use crate::request::{IncompleteCalls, RequestError};
 
 /// What is known of a tokenizer's vocabulary.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +45,7 @@ pub struct Setup {
     pub reasoning_parser: Option<String>,
     /// Name of the tool-call parser.
     pub tool_parser: Option<String>,
-    /// The checkpoint's `model_type`; `gpt_oss` selects harmony whatever the names.
+    /// The checkpoint's `model_type`; some are always read in one format, whatever the names.
     pub model_type: Option<String>,
     /// The tokenizer's vocabulary.
     pub vocabulary: Vocabulary,
@@ -99,6 +94,15 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
+/// Something that is likely wrong, and that does not keep a pair from working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupWarning {
+    /// What is likely wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
 /// Which half of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
@@ -123,6 +127,13 @@ impl From<FileError> for SetupError {
     fn from(error: FileError) -> Self {
         let message = error.to_string();
         Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
+    }
+}
+
+/// A switch of the request under which the format cannot be used.
+impl From<SetupError> for RequestError {
+    fn from(error: SetupError) -> Self {
+        Self { message: error.message, hint: error.hint }
     }
 }
 

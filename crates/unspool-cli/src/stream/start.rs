@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use unspool::setup::{Pair, SetupErrorKind};
+use unspool::Pair;
+use unspool::setup::SetupErrorKind;
+use unspool::suggest;
 use unspool::{
     IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary,
 };
@@ -14,7 +16,6 @@ use super::hex::{IdAndBytes, TokenBytes};
 use super::reply::Refusal;
 use crate::failure::warn;
 use crate::files::reason;
-use crate::names;
 use crate::setup::tell_warnings;
 
 /// Compiled pairs that are kept for starts that repeat.
@@ -120,7 +121,7 @@ impl Starter {
         let known = SETUP_FIELDS.iter().chain(&REPLY_FIELDS).copied();
         for name in fields.0.keys() {
             if !known.clone().any(|field| field == name) && self.told.insert(name.clone()) {
-                let hint = names::did_you_mean(&names::near(name, known.clone()));
+                let hint = suggest::did_you_mean(&suggest::near(name, known.clone()));
                 warn(&format!("`start` has no field `{name}`"), hint.as_deref());
             }
         }

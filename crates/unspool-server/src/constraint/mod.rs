@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
+use unspool::Pair;
 use unspool::format::file::Required;
 use unspool::grammar::{Grammar, Options, StrictLevel};
-use unspool::setup::Pair;
 use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
 
 use self::memory::Memory;

@@ -14,8 +14,7 @@ mod state;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use unspool::Parser;
-use unspool::setup::Pair;
+use unspool::{Pair, Parser};
 
 use self::state::Continuation;
 use crate::backend::{Backend, BackendError, Job, Piece, Pieces};

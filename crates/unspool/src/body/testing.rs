@@ -4,9 +4,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Cx, Eof, Follow, Out, Status, Step};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::limits::Limits;
-use crate::scan::Literal;
+use crate::scan::{Cut, Literal, cuts};
 use crate::schema::FunctionSchema;
 
 /// What a body made of a text.

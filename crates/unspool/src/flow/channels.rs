@@ -86,12 +86,13 @@ impl ChannelTables {
         let type_marker = self.words.r#type.as_deref().unwrap_or("\u{0}");
         let before_type = after_start.split(type_marker).next().unwrap_or("");
         let mut out = Header::default();
+        let recipient = |word: &'a str| self.words.to.as_deref().and_then(|marker| word.strip_prefix(marker));
         if let Some((_, behind)) = self.words.channel.as_deref().and_then(|marker| before_type.split_once(marker)) {
-            out.channel = behind.split_whitespace().next().filter(|w| !w.starts_with("to=")).unwrap_or("");
+            out.channel = behind.split_whitespace().next().filter(|word| recipient(word).is_none()).unwrap_or("");
         }
         let marker = self.words.channel.as_deref().unwrap_or("\u{0}");
         for piece in before_type.split(marker) {
-            if let Some(to) = piece.split_whitespace().find_map(|word| word.strip_prefix("to=")) {
+            if let Some(to) = piece.split_whitespace().find_map(recipient) {
                 out.to = to;
             }
         }

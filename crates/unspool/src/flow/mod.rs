@@ -9,7 +9,6 @@ pub(crate) mod channels;
 mod emit;
 pub(crate) mod explain;
 pub(crate) mod ids;
-pub(crate) mod marker;
 mod opening;
 mod openings;
 mod roles;

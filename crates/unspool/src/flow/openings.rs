@@ -6,8 +6,8 @@ use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
 
-use super::marker::{Marker, Strip, around};
 use super::tables::{Alternative, Block, Builder, Fault, Form, Guided, Role, template};
+use crate::format::marker::{Marker, Strip, around};
 
 impl Builder<'_> {
     /// Compiles a tools half.
@@ -54,8 +54,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A header without its start marker, where a message is open: ` to=RECIPIENT` up to the body marker.
-    pub(super) fn header_in_body(&mut self, body: &str) -> (Role, usize) {
+    /// A header without its start marker, where a message is open: the recipient behind `to`, up to the body marker.
+    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, usize) {
         let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
         let opening = self.opening(vec![self.alternatives.len()]);
         self.alternatives.push(Alternative {
@@ -68,7 +68,7 @@ impl Builder<'_> {
             message: true,
         });
         let lead = vec![Strip { text: " ".into(), of_marker: true }];
-        (Role { marker: Marker { literal: "to=".into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
+        (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
     }
 
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {

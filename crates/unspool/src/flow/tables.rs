@@ -9,10 +9,10 @@ use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
-use super::marker::{Marker, Strip, around};
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
+use crate::format::marker::{Marker, Strip, around};
 
 /// Where the words of a compiled format come from, for errors.
 pub(crate) type Fault = (String, String);
@@ -316,7 +316,7 @@ impl Builder<'_> {
 
     fn messages(&mut self) -> Option<Messages> {
         let words = self.channel_words()?.clone();
-        let bare = words.restart.then(|| self.header_in_body(&words.body));
+        let bare = words.to.as_deref().filter(|_| words.restart).map(|to| self.header_in_body(to, &words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };

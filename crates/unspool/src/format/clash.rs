@@ -1,8 +1,8 @@
 //! One literal with two roles that no place can tell apart: an ambiguous file.
 
 use super::file::FormatFile;
+use super::marker::Marker;
 use super::template::{Slot, Template};
-use crate::flow::marker::Marker;
 
 /// What a literal of a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

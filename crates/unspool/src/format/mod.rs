@@ -4,6 +4,7 @@ mod clash;
 pub mod detect;
 mod example;
 pub mod file;
+pub(crate) mod marker;
 pub mod source;
 pub mod template;
 mod tools;

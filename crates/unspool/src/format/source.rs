@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::clash::clash;
-use super::file::FormatFile;
+use super::file::{FormatFile, List, Names};
 
 /// What a variant's conditions are asked about.
 #[derive(Debug, Clone, Default)]
@@ -63,10 +63,8 @@ pub struct Source {
     variants: Vec<Variant>,
     vars: Table,
     lines: HashMap<String, usize>,
-    /// Names of the reasoning half.
-    pub reasoning: Vec<String>,
-    /// Names of the tools half.
-    pub tools: Vec<String>,
+    /// What it is called.
+    pub names: Names,
     /// Name of the file whose values this one starts from.
     pub extends: Option<String>,
 }
@@ -82,10 +80,10 @@ struct Variant {
 #[serde(default, deny_unknown_fields)]
 struct When {
     kwarg: Table,
-    vocab_has: super::file::List,
-    vocab_lacks: super::file::List,
-    template_has: super::file::List,
-    template_lacks: super::file::List,
+    vocab_has: List,
+    vocab_lacks: List,
+    template_has: List,
+    template_lacks: List,
     config: Table,
 }
 
@@ -128,8 +126,8 @@ impl Source {
                 variants.push(Variant::read(item).map_err(|m| fault(&key, m))?);
             }
         }
-        let [reasoning, tools] = names_in(&base);
-        if reasoning.is_empty() && tools.is_empty() {
+        let names = names_in(&base);
+        if names.reasoning.is_empty() && names.tools.is_empty() {
             let message = match base.get("names") {
                 Some(names) if !names.is_table() => "must be a table with `reasoning`, `tools`, or both",
                 _ => "no name: `names.reasoning` and `names.tools` are both missing",
@@ -137,7 +135,7 @@ impl Source {
             return Err(fault("names", message.into()));
         }
         for (i, variant) in variants.iter().enumerate() {
-            let known = [reasoning.as_slice(), &tools].concat();
+            let known = [&names.reasoning[..], &names.tools].concat();
             let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
             if let Some(name) = unknown {
                 let message = format!("no name of this file is `{name}`, so the variant would never hold");
@@ -147,17 +145,7 @@ impl Source {
                 });
             }
         }
-        let source = Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            base,
-            variants,
-            vars,
-            lines,
-            reasoning,
-            tools,
-            extends,
-        };
+        let source = Self { path: path.to_owned(), text: text.to_owned(), base, variants, vars, lines, names, extends };
         source.check_all()?;
         Ok(source)
     }
@@ -276,17 +264,18 @@ impl Source {
     }
 }
 
-/// The names that a file brings, for its reasoning and its tools half; none if it is no TOML.
-pub(crate) fn names_of(text: &str) -> [Vec<String>; 2] {
+/// What a file's text says under `names`; nothing if it is no TOML.
+pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
 
-fn names_in(table: &Table) -> [Vec<String>; 2] {
-    ["reasoning", "tools"].map(|half| match table.get("names").and_then(|names| names.get(half)) {
-        Some(Value::String(name)) => vec![name.clone()],
-        Some(Value::Array(list)) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => Vec::new(),
-    })
+fn names_in(table: &Table) -> Names {
+    let list = |key: &str| match table.get("names").and_then(|names| names.get(key)) {
+        Some(Value::String(name)) => List(vec![name.clone()]),
+        Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
+        _ => List::default(),
+    };
+    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), former: list("former") }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.

@@ -6,6 +6,7 @@ use crate::format::file::{Channels, RouteAs};
 use crate::format::template::{Part, Slot, Template};
 use crate::render::markup::literal_text;
 use crate::render::words::{Words, after, before, template};
+use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, is_message};
 use super::node::{Avoid, Node};
@@ -160,10 +161,12 @@ impl<'a> Messages<'a> {
             Some(block) => &Template { parts: spliced(block, call) },
             None => call,
         };
+        let mut end = end_of(&written.parts);
         let node = if self.channels.is_some() {
             let mut all = Vec::new();
             for function in calls.functions {
                 let message = self.message(written, &function.name);
+                end = end_of(&message);
                 all.push(calls.call_parts(&message, Some(function))?);
                 for further in &self.further(calls)? {
                     all.push(calls.call_parts(&further.parts, Some(function))?);
@@ -173,7 +176,7 @@ impl<'a> Messages<'a> {
         } else {
             calls.call_parts(&written.parts, None)?
         };
-        Ok(without_end(node))
+        Ok(Piece { node: if end.is_empty() { node } else { cut(node, &end) }, open: None, end })
     }
 
     /// Other templates of a call that a model writes.
@@ -205,21 +208,14 @@ fn spliced(block: &Template, call: &Template) -> Vec<Part> {
     out
 }
 
-/// A call without the literal that ends its message.
-fn without_end(node: Node) -> Piece {
-    let end = last(&node);
-    let node = if end.is_empty() { node } else { cut(node, &end) };
-    Piece { node, open: None, end }
-}
-
-/// The last marker of a node's texts.
-fn last(node: &Node) -> String {
-    match node {
-        Node::Literal(text) => text.rfind("<|").map_or("", |at| &text[at..]).to_owned(),
-        Node::Sequence(all) => all.last().map(last).unwrap_or_default(),
-        Node::Choice(all) => all.first().map(last).unwrap_or_default(),
-        _ => String::new(),
-    }
+/// The literal that ends a message's text, with the white space behind it.
+fn end_of(parts: &[Part]) -> String {
+    let Some(Part::Text(text)) = parts.last() else { return String::new() };
+    let marker = cuts(text).into_iter().rev().find_map(|cut| match cut {
+        Cut::Literal(literal) => Some(literal.len()),
+        Cut::Space(_) => None,
+    });
+    text[text.trim_end().len() - marker.unwrap_or(0)..].to_owned()
 }
 
 fn cut(node: Node, end: &str) -> Node {

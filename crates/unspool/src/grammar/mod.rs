@@ -42,10 +42,10 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::format::file::Level;
+use crate::pair::Pair;
 use crate::render::words::{Thinking, Words};
 use crate::request::{Request, RequestError, ToolChoice};
 use crate::sample::Sampler;
-use crate::setup::Pair;
 
 use calls::{Calls, Function};
 use node::{Node, Rules};

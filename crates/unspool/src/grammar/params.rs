@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::format::file::{Escape, FormatFile, Trim, Typed};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
+use crate::scan::{Cut, cuts};
 
 use super::node::{Avoid, Node};
 use super::schema::{self, Branch, Place};

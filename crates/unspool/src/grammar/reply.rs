@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::render::markup::is_markup;
 use crate::render::words::{Thinking, Words, after, before};
+use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, Unit, around};
 use super::messages;

@@ -279,8 +279,9 @@ pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Templa
     }
     let answer = literal_text(before(frame, |s| s == Slot::Content));
     let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
-    let to = |name: &str| format!("to={name}");
-    let user = users.map(|user| to(user)).find(|user| user != "to=" && answer.contains(user))?;
+    let marker = channels.to.as_deref()?;
+    let to = |name: &str| format!("{marker}{name}");
+    let user = users.map(|user| to(user)).find(|user| user != marker && answer.contains(user))?;
     let mut message = vec![Part::Text(answer.replacen(&user, &to(name), 1))];
     message.extend(template.parts.iter().cloned());
     message.extend(channels.end.first().cloned().map(Part::Text));

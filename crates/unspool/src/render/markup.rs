@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::format::file::Container;
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::head::{Advance, Program, Thread};
 use crate::limits::Limits;
-use crate::scan::{Literal, Match, blanks};
+use crate::scan::{Cut, Literal, Match, blanks, cuts};
 
 /// Literals that a text must not have.
 #[derive(Debug, Default)]

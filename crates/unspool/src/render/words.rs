@@ -1,9 +1,10 @@
 //! The words of a pair, as writing needs them: templates read, markup collected.
 
 use crate::format::file::{Channels, Content, FormatFile, Into, Off, StartState, Where};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
-use crate::pair::{kwargs, thinks};
+use crate::format::template::{Part, Slot, Template};
 use crate::request::Request;
+use crate::scan::{Cut, cuts};
+use crate::switches::{kwargs, thinks};
 
 use super::RenderError;
 use super::markup::{Literals, Opening, closer, first_literal, is_markup, literal_text};

@@ -153,9 +153,9 @@ where
 #[derive(Debug)]
 pub(crate) struct Made {
     /// Knows the special tokens only.
-    pub(crate) pair: unspool::setup::Pair,
+    pub(crate) pair: unspool::Pair,
     /// Knows the bytes of every token, and each single byte as a token of its own.
-    pub(crate) byte_pair: unspool::setup::Pair,
+    pub(crate) byte_pair: unspool::Pair,
     pub(crate) request: Request,
 }
 

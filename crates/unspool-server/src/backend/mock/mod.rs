@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::Pair;
 use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
-use unspool::setup::Pair;
 use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
 use unspool_text::{Cutter, Dice};
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use unspool::setup::Pair;
+use unspool::Pair;
 
 use super::dialect::Reader;
 use crate::backend::{BackendError, Piece};

@@ -29,7 +29,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self as streams, StreamExt as _};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
-use unspool::setup::Pair;
+use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
 use self::http::{Http, fault, read_limited};

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::DiagnosticKind;
+use crate::keyword;
+use crate::limits::Limits;
 
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Read {
@@ -228,12 +230,12 @@ fn the_start_of_arguments_is_seen_before_the_call_is_announced() {
         ("room)", Match::No),
         ("# x", Match::No),
     ] {
-        assert_eq!(first(text, false, &limits), found, "{text:?}");
+        assert_eq!(keyword::arguments(text, false, &limits), found, "{text:?}");
     }
-    assert_eq!(first("room=", true, &limits), Match::Full(4));
-    assert_eq!(first("ro", true, &limits), Match::No);
+    assert_eq!(keyword::arguments("room=", true, &limits), Match::Full(4));
+    assert_eq!(keyword::arguments("ro", true, &limits), Match::No);
     let long = "x".repeat(limits.name + 1);
-    assert_eq!(first(&long, false, &limits), Match::No);
+    assert_eq!(keyword::arguments(&long, false, &limits), Match::No);
 }
 
 #[test]

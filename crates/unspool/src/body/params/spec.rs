@@ -6,10 +6,10 @@ use super::escape;
 use crate::body::Follow;
 use crate::body::ends::{Ender, enders};
 use crate::format::file::{Escape, Tools, Trim, Typed};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
 use crate::limits::Limits;
-use crate::scan::{FirstBytes, Literal, blanks};
+use crate::scan::{Cut, FirstBytes, Literal, blanks, cuts};
 use crate::typing::Rules;
 
 /// A body of parameters, compiled.

@@ -6,7 +6,7 @@ mod sglang;
 mod tgi;
 
 use serde_json::{Map, Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 
 use super::http::words;
 use crate::backend::{BackendError, BackendFault, Job, Piece};

@@ -1,4 +1,4 @@
-//! Near matches of a word that nobody knows.
+//! "Did you mean …": near matches of a word that nobody knows.
 
 /// Near matches that a hint shows at most.
 const SHOWN: usize = 3;
@@ -6,7 +6,8 @@ const SHOWN: usize = 3;
 const NEAR: f64 = 0.7;
 
 /// The known names most like `word`, the best first.
-pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+#[must_use]
+pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['-', '.', ' '], "_");
     let word = plain(word);
     let mut matches: Vec<(f64, &str)> = known
@@ -21,7 +22,8 @@ pub(crate) fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
 }
 
 /// `did you mean `a`, `b` or `c`?`; `None` if nothing is near.
-pub(crate) fn did_you_mean(near: &[&str]) -> Option<String> {
+#[must_use]
+pub fn did_you_mean(near: &[&str]) -> Option<String> {
     let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
         [] => None,

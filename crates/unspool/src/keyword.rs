@@ -1,0 +1,59 @@
+//! Keyword arguments as they begin: `name =`.
+
+use crate::limits::Limits;
+use crate::scan::{Match, blanks};
+
+/// Whether a byte may begin a keyword's name.
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether a byte may stand in a keyword's name.
+fn in_name(byte: u8) -> bool {
+    begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+}
+
+/// Length of the name at the start of `rest`: `Full` once its end is seen.
+pub(crate) fn name(rest: &[u8], limits: &Limits) -> Match {
+    if !rest.first().is_none_or(|b| begins_name(*b)) {
+        return Match::No;
+    }
+    match rest.iter().take(limits.name + 1).position(|b| !in_name(*b)) {
+        Some(n) => Match::Full(n),
+        None if rest.len() > limits.name => Match::No,
+        None => Match::Partial,
+    }
+}
+
+/// Whether a keyword, `name =` but not `name ==`, stands at the start of `rest`; `Full` gives the length before the `=`.
+pub(crate) fn keyword(rest: &[u8], eof: bool, limits: &Limits) -> Match {
+    let Match::Full(n) = name(rest, limits) else { return name(rest, limits) };
+    let gap = blanks(&rest[n..]);
+    if gap > limits.blank {
+        return Match::No;
+    }
+    match (rest.get(n + gap), rest.get(n + gap + 1)) {
+        (Some(b'='), Some(b'=')) => Match::No,
+        (Some(b'='), Some(_)) => Match::Full(n + gap),
+        (Some(b'='), None) if eof => Match::Full(n + gap),
+        (Some(b'=') | None, None) => Match::Partial,
+        _ => Match::No,
+    }
+}
+
+/// Whether keyword arguments begin behind a `(`: its `)`, or `name =`. `Full` gives the bytes looked at.
+pub(crate) fn arguments(input: &str, eof: bool, limits: &Limits) -> Match {
+    let bytes = input.as_bytes();
+    let gap = blanks(bytes);
+    let found = match bytes.get(gap) {
+        _ if gap > limits.blank => Match::No,
+        None => Match::Partial,
+        Some(b')') => Match::Full(1),
+        Some(_) => keyword(&bytes[gap..], eof, limits),
+    };
+    match found {
+        Match::Full(n) => Match::Full(gap + n),
+        Match::Partial if eof => Match::No,
+        other => other,
+    }
+}
