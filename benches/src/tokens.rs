@@ -35,8 +35,11 @@ impl Marks {
 
     /// The first mark in the text: where, how long, and its id.
     fn first(&self, text: &str) -> Option<(usize, usize, u32)> {
-        let found = self.0.iter().zip(FIRST_MARK..);
-        found.filter_map(|(mark, id)| Some((text.find(mark.as_str())?, mark.len(), id))).min_by_key(|found| found.0)
+        let mark_at = |at: usize| {
+            let mut marks = self.0.iter().zip(FIRST_MARK..);
+            marks.find(|(mark, _)| text[at..].starts_with(mark.as_str())).map(|(mark, id)| (at, mark.len(), id))
+        };
+        text.char_indices().find_map(|(at, _)| mark_at(at))
     }
 }
 
