@@ -21,6 +21,10 @@ use clap::Parser as _;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == unspool_text::sandbox::ARGUMENT) {
+        let more = std::env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());
+        return unspool_text::worker::run(more);
+    }
     let arguments = match config_file::expand(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(failure) => return failure.report(),

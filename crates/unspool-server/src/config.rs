@@ -4,6 +4,7 @@ mod answers;
 mod backend;
 mod constraint;
 mod http;
+mod text;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
 pub use self::backend::{BackendSpec, RemoteKind};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
+pub use self::text::TextConfig;
 use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 
@@ -131,6 +133,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub constraint: ConstraintConfig,
 
+    /// How far prompts and tokens are made here
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub text: TextConfig,
+
     /// How the gateway listens
     #[cfg_attr(feature = "clap", command(flatten))]
     pub http: HttpConfig,
@@ -165,6 +171,7 @@ impl Default for ServeConfig {
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
             constraint: ConstraintConfig::default(),
+            text: TextConfig::default(),
             http: HttpConfig::default(),
         }
     }
@@ -210,6 +217,7 @@ impl ServeConfig {
         }
         self.answers.check()?;
         self.constraint.check()?;
+        self.text.check()?;
         self.http.check()
     }
 

@@ -56,7 +56,7 @@ mod unique;
 pub use app::App;
 pub use config::{
     AnswerConfig, BackendSpec, ConstraintConfig, ContentFormatOption, GrammarBackend, HttpConfig, LevelOption,
-    RemoteKind, Secret, ServeConfig, Switch,
+    RemoteKind, Secret, ServeConfig, Switch, TextConfig,
 };
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use unspool::{Message, Pair, PromptToken, ToolCall};
 
 use crate::blocking;
@@ -59,6 +60,11 @@ pub trait PromptRenderer: fmt::Debug + Send + Sync {
         let _ = request;
         false
     }
+
+    /// What bounds how many prompts are made at once; `None`: nothing has to.
+    fn turns(&self) -> Option<&Arc<Semaphore>> {
+        None
+    }
 }
 
 /// Renders on a thread of its own: templates and tokenizers take their time, and no other request should wait for them.
@@ -70,7 +76,10 @@ pub async fn render(
     request: &Arc<ChatRequest>,
 ) -> Result<RenderedPrompt, ApiError> {
     let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
-    blocking::run(move || renderer.render(&request)).await
+    match renderer.turns().cloned() {
+        Some(turns) => blocking::in_turn(&turns, move || renderer.render(&request)).await,
+        None => blocking::run(move || renderer.render(&request)).await,
+    }
 }
 
 /// No prompt at all, for backends that nobody has to ask.

@@ -1,6 +1,8 @@
 //! What a pair asks of its surroundings: of the tokenizer, of the request to the engine, and of its own two halves.
 
-use crate::format::file::{FormatFile, KeepSpecial, Level, Required};
+use crate::format::file::{KeepSpecial, Level, Required};
+use crate::format::syntax::Format;
+use crate::format::template::Template;
 use crate::plan::Plan;
 use crate::registry::Registry;
 use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
@@ -23,7 +25,7 @@ impl Needs {
 
     /// What a pair needs for a reply that may have calls, or not.
     pub(crate) fn of(plan: &Plan, wants_calls: bool) -> Self {
-        let keeps = |format: &FormatFile| match format.serve.keep_special {
+        let keeps = |format: &Format| match format.serve.keep_special {
             KeepSpecial::Always => true,
             KeepSpecial::Tools => wants_calls,
             KeepSpecial::Never => false,
@@ -71,10 +73,10 @@ pub(crate) fn check_vocabulary<'a>(
 pub(crate) fn warnings(registry: &Registry, plan: &Plan, (thinker, caller): (&str, &str)) -> Vec<SetupWarning> {
     let (Some(reasoning), Some(tools)) = (&plan.reasoning, &plan.tools) else { return Vec::new() };
     let own = |end: &&String| {
-        !reasoning.content.drop.contains(end) && !reasoning.content.frame.iter().any(|f| begins(f, end))
+        !reasoning.content.drop.contains(end) && !reasoning.syntax.frames.iter().any(|f| begins(f, end))
     };
     let calls: Vec<&String> = reasoning.reasoning.ends.iter().filter(own).collect();
-    let opens = |end: &&String| tools.tools.block.iter().chain(&*tools.tools.call).any(|t| begins(t, end));
+    let opens = |end: &&String| tools.syntax.blocks.iter().chain(&tools.syntax.calls).any(|t| begins(t, end));
     if calls.is_empty() || calls.iter().any(opens) {
         return Vec::new();
     }
@@ -92,6 +94,6 @@ pub(crate) fn warnings(registry: &Registry, plan: &Plan, (thinker, caller): (&st
 }
 
 /// Whether a template begins with a literal, white space apart.
-fn begins(template: &str, literal: &str) -> bool {
-    template.trim_start().starts_with(literal)
+fn begins(template: &Template, literal: &str) -> bool {
+    template.first_literal().is_some_and(|text| text.starts_with(literal))
 }

@@ -99,8 +99,8 @@ impl Pair {
             }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
-            if let Some(text) = prompt::text_of(prompt) {
-                machine.prompt(&text, &plan.limits);
+            if let Some(prompt) = prompt.text() {
+                machine.prompt(&prompt.text, &plan.limits);
             }
             let gate = match machine.phase() {
                 Phase::Answering => Gate::FromStart,

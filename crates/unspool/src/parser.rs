@@ -31,6 +31,17 @@ pub struct ReasoningEnd {
     pub constraint: u64,
 }
 
+/// Where a reply stands towards its thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Inside a thought.
+    Thinking,
+    /// A thought may come.
+    Undecided,
+    /// Behind the thought, or there is none.
+    Answering,
+}
+
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
 ///
 /// Text and ids of one delta belong together: the ids stand where their text does. Where a server gives ids before their text,
@@ -216,6 +227,16 @@ impl Parser {
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
         self.memory.tokens.gate != Gate::Closed
+    }
+
+    /// Where the reply stands towards its thought: behind the prompt, if nothing was read yet.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (self.is_thinking(), self.reasoning_ended()) {
+            (true, _) => Standing::Thinking,
+            (false, false) => Standing::Undecided,
+            (false, true) => Standing::Answering,
+        }
     }
 
     /// Whether a thought is open: what comes next belongs to it, or ends it.

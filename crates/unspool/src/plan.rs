@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::flow::tables::{Source, Tables};
 use crate::format::file::{FormatFile, Required};
+use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
@@ -16,8 +17,8 @@ pub(crate) struct Plan {
     pub(crate) tables: Tables,
     pub(crate) limits: Limits,
     pub(crate) special: Specials,
-    pub(crate) reasoning: Option<FormatFile>,
-    pub(crate) tools: Option<FormatFile>,
+    pub(crate) reasoning: Option<Format>,
+    pub(crate) tools: Option<Format>,
     /// The checkpoint's own template, in a format that reads with it.
     pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
     vocabulary: Arc<Vocabulary>,
@@ -33,8 +34,10 @@ impl Plan {
         tools: Option<FormatFile>,
         plain: bool,
     ) -> Result<Self, (String, String)> {
-        let checkpoint = checkpoint_template(setup, reasoning.as_ref().or(tools.as_ref()))?;
-        let used = used_texts(reasoning.as_ref(), tools.as_ref());
+        let (reasoning, tools) = (reasoning.map(Format::new).transpose()?, tools.map(Format::new).transpose()?);
+        let (thinker, caller) = (reasoning.as_ref().map(Format::words), tools.as_ref().map(Format::words));
+        let checkpoint = checkpoint_template(setup, thinker.or(caller))?;
+        let used = used_texts(thinker, caller);
         // A hidden token that a template writes is a marker; any other never shows.
         let hidden: Vec<String> =
             vocabulary.hidden.iter().filter(|text| !used.iter().any(|u| u.contains(text.as_str()))).cloned().collect();
@@ -56,7 +59,7 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], plain);
+        let fingerprint = fingerprint(&[thinker, caller], plain);
         let limits = setup.limits.clone();
         Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }

@@ -2,11 +2,12 @@
 
 use memchr::memmem;
 
+use crate::flow::numbered::TrailId;
 use crate::flow::state::{Place, State};
 use crate::flow::tables::Tables;
 use crate::format::file::StartState;
 use crate::format::marker::Marker;
-use crate::request::Prompt;
+use crate::request::{Prompt, PromptText};
 use crate::setup::Vocabulary;
 
 /// What the newest thinking marker of this turn says.
@@ -71,8 +72,8 @@ fn is_trail(marker: &Marker, behind: &str) -> bool {
 }
 
 /// What may still be stripped behind a marker that ends the prompt.
-fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(usize, usize)> {
-    let trail = tables.trails.iter().position(|t| *t == marker.trail)?;
+fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(TrailId, usize)> {
+    let trail = tables.trails.position(|t| *t == marker.trail)?;
     let mut rest = behind;
     for (i, strip) in marker.trail.iter().enumerate() {
         if rest.is_empty() {
@@ -83,39 +84,8 @@ fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(usize, us
     None
 }
 
-/// Text of a prompt, and where its tokens begin if they are known.
-struct Text {
-    text: String,
-    tokens: Option<Vec<(usize, u32)>>,
-}
-
-fn text(prompt: Prompt<'_>) -> Option<Text> {
-    match prompt {
-        Prompt::Unknown => None,
-        Prompt::Text(text) => Some(Text { text: text.to_owned(), tokens: None }),
-        Prompt::Tokens(tokens) => {
-            let mut bytes = Vec::new();
-            let mut starts = Vec::with_capacity(tokens.len());
-            for token in tokens {
-                starts.push((bytes.len(), token.id));
-                bytes.extend_from_slice(&token.bytes);
-            }
-            match String::from_utf8(bytes) {
-                Ok(text) => Some(Text { text, tokens: Some(starts) }),
-                // Offsets would not fit a repaired text; markers then count by text.
-                Err(e) => Some(Text { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None }),
-            }
-        }
-    }
-}
-
-/// A prompt as text.
-pub(crate) fn text_of(prompt: Prompt<'_>) -> Option<String> {
-    text(prompt).map(|prompt| prompt.text)
-}
-
 fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
-    let Some(prompt) = text(prompt) else { return Said::Nothing };
+    let Some(prompt) = prompt.text() else { return Said::Nothing };
     let turn = tables
         .words
         .turn
@@ -137,7 +107,7 @@ fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
 }
 
 /// The last place of a marker behind `from`; as a token if it is one and tokens are known.
-fn last(prompt: &Text, marker: &Marker, from: usize, vocabulary: &Vocabulary, by_id: bool) -> Option<usize> {
+fn last(prompt: &PromptText, marker: &Marker, from: usize, vocabulary: &Vocabulary, by_id: bool) -> Option<usize> {
     if marker.literal.is_empty() {
         return None;
     }

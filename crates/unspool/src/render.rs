@@ -12,7 +12,7 @@ mod writer;
 
 use std::fmt;
 
-use crate::format::file::FormatFile;
+use crate::format::syntax::Format;
 use crate::message::Message;
 use crate::pair::Pair;
 use crate::request::Request;
@@ -67,8 +67,8 @@ impl Pair {
 /// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
 /// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
 pub(crate) fn render(
-    reasoning: Option<&FormatFile>,
-    tools: Option<&FormatFile>,
+    reasoning: Option<&Format>,
+    tools: Option<&Format>,
     message: &Message,
     request: &Request,
 ) -> Result<String, RenderError> {

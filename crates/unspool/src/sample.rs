@@ -16,14 +16,13 @@
 //! ```
 
 pub(crate) mod pattern;
-mod random;
 mod schema;
 
 use serde_json::Value;
 
 use crate::message::{Message, ToolCall};
 
-use random::Random;
+use crate::random::Random;
 
 /// Makes messages up.
 #[derive(Debug, Clone)]

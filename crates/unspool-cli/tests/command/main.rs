@@ -8,6 +8,7 @@ mod grammar;
 mod parse;
 mod serve;
 mod stream;
+mod templates;
 mod usage;
 
 use std::io::Write as _;

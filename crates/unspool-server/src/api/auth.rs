@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use super::messages::{error, in_shape_of_messages};
 use crate::error::ApiError;
 
-/// The paths that a key guards.
-const GUARDED: [&str; 4] = ["/v1", "/v2", "/inference", "/cohere"];
+/// The paths that a key guards. Those of tokens are open in vLLM; here they are not, because they cost as much as a prompt.
+const GUARDED: [&str; 6] = ["/v1", "/v2", "/inference", "/cohere", "/tokenize", "/detokenize"];
 
 /// Lets a request pass if no key is set, its path is open, or it brings one of the keys.
 pub(super) async fn check(State(keys): State<Arc<[String]>>, request: Request, next: Next) -> Response {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use unspool_text::TextError;
 use utoipa::ToSchema;
 
 use super::service::json_response;
 use super::{answer_id, json_body};
 use crate::app::App;
 use crate::blocking;
-use crate::constraint::Start;
 use crate::error::ApiError;
 use crate::prompt::RenderedPrompt;
 use crate::request::read_body;
@@ -49,21 +49,34 @@ pub(super) async fn tokenize(
     let tokenizer = Arc::clone(app.model().tokenizer()?);
     let ids = match (asked.prompt, &asked.messages) {
         (Some(text), None) => {
-            let (tokenizer, add_special) = (Arc::clone(&tokenizer), asked.add_special_tokens != Some(false));
-            let encoded = move || tokenizer.encode(&text, add_special);
-            blocking::run(move || encoded().map_err(|error| ApiError::bad_field("prompt", error.message))).await?
+            drop(body);
+            let (own, add_special) = (Arc::clone(&app), asked.add_special_tokens != Some(false));
+            blocking::in_turn(app.model().turns(), move || own.model().tokenize(&text, add_special, "prompt")).await?
         }
         // Nobody is going to call a tool, so it does not matter whether the model may.
         (None, Some(_)) => rendered(&app, body.clone(), ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
-    let mut answer = json!({
-        "count": ids.len(), "max_model_len": app.model().longest_context(), "tokens": ids, "token_strs": null,
-    });
-    if asked.return_token_strs == Some(true) {
-        answer["token_strs"] = ids.iter().map(|id| tokenizer.spelling(*id)).collect();
-    }
-    Ok(json_response(&answer))
+    let spelled = asked.return_token_strs == Some(true);
+    let answer = Tokenized {
+        count: ids.len(),
+        max_model_len: app.model().longest_context(),
+        token_strs: spelled.then(|| ids.iter().map(|id| tokenizer.spelling(*id)).collect()),
+        tokens: ids,
+    };
+    let text = serde_json::to_string(&answer).map_err(|error| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the tokens cannot be told: {error}"))
+    })?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The tokens of a text. They are written as they are: as JSON values they would take eight times as much.
+#[derive(Serialize)]
+struct Tokenized {
+    count: usize,
+    max_model_len: Option<u64>,
+    tokens: Vec<u32>,
+    token_strs: Option<Vec<Option<String>>>,
 }
 
 /// Ids to make text of.
@@ -87,13 +100,10 @@ pub(super) async fn detokenize(
     let body = json_body(&app, &headers, body)?;
     let asked: DetokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
-    let text = app.model().tokenizer()?.decode(&asked.tokens).map_err(|error| {
-        let told = ApiError::bad_field("tokens", error.message);
-        match error.hint {
-            Some(hint) => told.hint(hint),
-            None => told,
-        }
-    })?;
+    drop(body);
+    let tokenizer = Arc::clone(app.model().tokenizer()?);
+    let told = |error: TextError| ApiError { hint: error.hint, ..ApiError::bad_field("tokens", error.message) };
+    let text = blocking::in_turn(app.model().turns(), move || tokenizer.decode(&asked.tokens).map_err(told)).await?;
     Ok(json_response(&json!({"prompt": text})))
 }
 
@@ -127,7 +137,7 @@ pub(super) async fn render(
     if let Some(budget) = sampling.thinking_budget {
         params.insert("thinking_token_budget".to_owned(), json!(budget));
     }
-    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
+    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), parser.standing());
     blocking::run(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
@@ -153,6 +163,6 @@ async fn rendered(
             .hint("start it with --model-dir, or with --chat-template"));
     }
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
-    let prompt = blocking::run(move || own.model().render(&asked)).await?;
+    let prompt = blocking::in_turn(app.model().turns(), move || own.model().render(&asked)).await?;
     Ok((request, prompt))
 }

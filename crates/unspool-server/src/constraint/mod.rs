@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use unspool::Pair;
 use unspool::format::file::Required;
 use unspool::grammar::{Grammar, Options, StrictLevel};
-use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
+use unspool::{Delta, Event, Prompt, Request, ToolChoice};
 
 use self::memory::Memory;
 use crate::capabilities::{Capabilities, Notation, Waits};
@@ -72,27 +72,7 @@ pub struct Form {
 }
 
 /// How an answer begins, as the prompt says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// Inside a thought.
-    Thinking,
-    /// A thought may come.
-    Undecided,
-    /// Behind the thought, or there is none.
-    Answering,
-}
-
-impl Start {
-    /// What a parser says that has read nothing of the answer yet.
-    #[must_use]
-    pub fn of(parser: &Parser) -> Self {
-        match (parser.is_thinking(), parser.reasoning_ended()) {
-            (true, _) => Self::Thinking,
-            (false, false) => Self::Undecided,
-            (false, true) => Self::Answering,
-        }
-    }
-}
+pub use unspool::Standing as Start;
 
 /// Decides what holds an answer.
 #[derive(Debug)]

@@ -6,12 +6,13 @@ use crate::event::Event;
 use crate::request::IncompleteCalls;
 use crate::scan::{Match, blanks};
 
+use super::numbered::AlternativeId;
 use super::state::{Call, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
 pub(crate) struct Opened {
-    pub(crate) alternative: usize,
+    pub(crate) alternative: AlternativeId,
     pub(crate) name: String,
     pub(crate) id: Option<String>,
     /// The tag closed itself.

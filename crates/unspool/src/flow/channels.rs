@@ -10,6 +10,7 @@ use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
+use super::numbered::{AlternativeId, FormId};
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
 
@@ -51,14 +52,7 @@ impl ChannelTables {
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
     pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = match prompt {
-            Prompt::Unknown => String::new(),
-            Prompt::Text(text) => text.to_owned(),
-            Prompt::Tokens(tokens) => {
-                let bytes: Vec<u8> = tokens.iter().flat_map(|t| t.bytes.iter().copied()).collect();
-                String::from_utf8_lossy(&bytes).into_owned()
-            }
-        };
+        let text = prompt.text().map(|prompt| prompt.text).unwrap_or_default();
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];
@@ -189,11 +183,12 @@ impl Flow<'_> {
         let w = self.w;
         let start = self.offset(self.pos);
         let raw = w[self.pos..end].to_owned();
-        let machine = self.tables.forms[0].body.machine();
+        let machine = self.tables.forms[FormId::FIRST].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
         let (name, strays) = (name.to_owned(), Vec::new());
-        let opened = Opened { alternative: 0, name, id: None, closed: false, origin, raw, start, strays };
+        let opened =
+            Opened { alternative: AlternativeId::FIRST, name, id: None, closed: false, origin, raw, start, strays };
         self.announce(opened, machine);
     }
 

@@ -7,6 +7,7 @@ use crate::head::{Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
+use super::numbered::Number as _;
 use super::scanset::{Action, Pattern};
 use super::state::Place;
 use super::tables::{Guided, Tables};
@@ -70,7 +71,7 @@ fn pattern_line(tables: &Tables, pattern: &Pattern) -> String {
     let action = match pattern.action {
         Action::Open(opening) => {
             let all = tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
-            let list: Vec<String> = all.iter().map(usize::to_string).collect();
+            let list: Vec<String> = all.iter().map(|id| id.at().to_string()).collect();
             format!("may open a call (openings {})", list.join(", "))
         }
         other => format!("{other:?}"),

@@ -9,6 +9,7 @@ pub(crate) mod channels;
 mod emit;
 pub(crate) mod explain;
 pub(crate) mod ids;
+pub(crate) mod numbered;
 mod opening;
 mod openings;
 mod roles;

@@ -11,6 +11,7 @@ use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::Match;
 
 use super::calls::Opened;
+use super::numbered::{AlternativeId, OpeningId};
 use super::state::{Early, Head, Mode, Origin, Place};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
@@ -25,7 +26,7 @@ impl Out for Silent {
 
 impl Flow<'_> {
     /// The alternatives of an opening that count here and in this request.
-    pub(crate) fn alternatives(&self, opening: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn alternatives(&self, opening: OpeningId) -> impl Iterator<Item = AlternativeId> + '_ {
         let all = self.tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
         all.iter().copied().filter(|i| self.counts(&self.tables.alternatives[*i]))
     }
@@ -43,7 +44,7 @@ impl Flow<'_> {
     }
 
     /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
-    pub(crate) fn open(&mut self, opening: usize, marker: usize, end: usize) {
+    pub(crate) fn open(&mut self, opening: OpeningId, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
         self.gate_of_opener(opening, marker, end);
@@ -60,7 +61,7 @@ impl Flow<'_> {
 
     /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
     /// alone shows nothing.
-    fn gate_of_opener(&mut self, opening: usize, marker: usize, end: usize) {
+    fn gate_of_opener(&mut self, opening: OpeningId, marker: usize, end: usize) {
         if !self.tokens.gate_is_shut() || self.opens_message(opening) || self.s.place.thinks() && self.bare(opening) {
             return;
         }
@@ -73,12 +74,12 @@ impl Flow<'_> {
     }
 
     /// Whether an opening has no marker of its own.
-    fn bare(&self, opening: usize) -> bool {
+    fn bare(&self, opening: OpeningId) -> bool {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].bare)
     }
 
     /// Whether it is the next message that may open, not a call.
-    fn opens_message(&self, opening: usize) -> bool {
+    fn opens_message(&self, opening: OpeningId) -> bool {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
@@ -135,7 +136,7 @@ impl Flow<'_> {
     }
 
     /// An opening's template fits up to its body. `next`: what the bytes may be if the body turns out to be no call.
-    fn accept(&mut self, alternative: usize, thread: &Thread, origin: Origin, next: Vec<usize>) {
+    fn accept(&mut self, alternative: AlternativeId, thread: &Thread, origin: Origin, next: Vec<AlternativeId>) {
         let tables = self.tables;
         let form = tables.alternatives[alternative].form;
         let machine = tables.forms[form].body.machine();

@@ -6,25 +6,28 @@ use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
 use crate::scan::Literal;
 
-use super::tables::{Alternative, Block, Builder, Fault, Form, Guided, Role, template};
-use crate::format::marker::{Marker, Strip, around};
+use super::numbered::{FormId, OpeningId};
+use super::tables::{Alternative, Block, Builder, Form, Guided, Role};
+use crate::format::marker::{Marker, Strip, is_word};
+use crate::format::syntax::{Fault, Format};
 
 impl Builder<'_> {
     /// Compiles a tools half.
-    pub(super) fn tools(&mut self, tools: &Tools) -> Result<(), Fault> {
-        let calls: Vec<Template> = tools.call.iter().map(|c| template(c, "tools.call")).collect::<Result<_, _>>()?;
-        let blocks: Vec<Template> = tools.block.iter().map(|c| template(c, "tools.block")).collect::<Result<_, _>>()?;
-        if calls.is_empty() {
+    pub(super) fn tools(&mut self, format: &Format) -> Result<(), Fault> {
+        let tools = &format.tools;
+        let (templates, blocks) = (&format.syntax.calls[..], &format.syntax.blocks[..]);
+        if templates.is_empty() {
             return Err(("tools.call".into(), "a tools half needs a call template".into()));
         }
-        let mut follow = follow(&calls, &blocks, tools.loose);
+        let mut follow = follow(templates, blocks, tools.loose);
         if let Some(words) = self.channel_words() {
             // A message's end closes its body, whichever it is.
             let ends = words.end.iter().map(|end| Literal::new(end, false));
             follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
         }
         let follow = follow;
-        for call in &calls {
+        let mut calls = Vec::new();
+        for call in templates {
             let slot = call.body().ok_or_else(|| {
                 ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
             })?;
@@ -35,17 +38,17 @@ impl Builder<'_> {
                 // What ends the message is the flow's to read.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
-            self.forms.push(Form { body, closers });
+            calls.push((self.forms.push(Form { body, closers }), call));
         }
-        let structure = structure(tools, &follow)?;
-        for block in &blocks {
+        let structure = structure(format, &follow);
+        for block in blocks {
             self.block(tools, block, &calls, &structure);
         }
-        for (form, call) in calls.iter().enumerate() {
+        for (form, call) in calls {
             self.bare_call(tools, form, call, &structure, blocks.is_empty());
         }
         self.guided(tools)?;
-        for form in &self.forms {
+        for form in self.forms.iter() {
             for closer in &form.closers {
                 let marker = Marker { literal: closer.text().to_owned(), ..Marker::default() };
                 self.close_calls.push(Role { marker, id: None, loose: tools.loose });
@@ -55,18 +58,18 @@ impl Builder<'_> {
     }
 
     /// A header without its start marker, where a message is open: the recipient behind `to`, up to the body marker.
-    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, usize) {
+    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, OpeningId) {
         let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
-        let opening = self.opening(vec![self.alternatives.len()]);
-        self.alternatives.push(Alternative {
+        let alternative = self.alternatives.push(Alternative {
             program: Program::new(&parts, false),
-            form: 0,
+            form: FormId::FIRST,
             block: None,
             bare: false,
             at_start: false,
             guided: Guided::No,
             message: true,
         });
+        let opening = self.opening(vec![alternative]);
         let lead = vec![Strip { text: " ".into(), of_marker: true }];
         (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
     }
@@ -102,27 +105,25 @@ impl Builder<'_> {
         program
     }
 
-    fn block(&mut self, tools: &Tools, block: &Template, calls: &[Template], structure: &[Literal]) {
-        let Some((open, close)) = around(block, Slot::Calls) else { return };
+    fn block(&mut self, tools: &Tools, block: &Template, calls: &[(FormId, &Template)], structure: &[Literal]) {
+        let Some((open, close)) = block.markers(Slot::Calls) else { return };
         let at = block.position(|s| s == Slot::Calls).unwrap_or(0);
-        let index = self.blocks.len();
         let single = self.source.special.contains_key(&open.literal);
-        self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
+        let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
         let mut alternatives = Vec::new();
-        for (form, call) in calls.iter().enumerate() {
+        for (form, call) in calls.iter().copied() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
             let first = take_first_literal(&mut program);
             let Some(first) = first else { continue };
-            alternatives.push(self.alternatives.len());
-            self.alternatives.push(Alternative {
+            alternatives.push(self.alternatives.push(Alternative {
                 program,
                 form,
-                block: Some(index),
+                block: Some(id),
                 bare: false,
-                at_start: tools.r#where == Where::Start && !is_marker(first.text()),
+                at_start: tools.r#where == Where::Start && !is_word(first.text()),
                 guided: Guided::No,
                 message: false,
-            });
+            }));
         }
         let opening = self.opening(alternatives);
         let first = first_literal_text(&open.literal);
@@ -137,7 +138,7 @@ impl Builder<'_> {
     }
 
     /// A call by itself, outside a block or as a further call inside one.
-    fn bare_call(&mut self, tools: &Tools, form: usize, call: &Template, structure: &[Literal], no_block: bool) {
+    fn bare_call(&mut self, tools: &Tools, form: FormId, call: &Template, structure: &[Literal], no_block: bool) {
         let mut program = self.program(&[], call, tools, structure);
         let lead = match call.parts.first() {
             Some(Part::Text(text)) => text[..text.len() - text.trim_start().len()].to_owned(),
@@ -154,8 +155,8 @@ impl Builder<'_> {
         };
         match take_first_literal(&mut program) {
             Some(first) => {
-                let opening = self.opening(vec![self.alternatives.len()]);
-                self.alternatives.push(Alternative { program, ..base });
+                let alternative = self.alternatives.push(Alternative { program, ..base });
+                let opening = self.opening(vec![alternative]);
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
                 if !lead.is_empty() {
                     marker.lead.push(Strip { text: lead.into(), of_marker: false });
@@ -167,9 +168,9 @@ impl Builder<'_> {
             None if call.body() == Some(Slot::Envelope) => {
                 let list = matches!(tools.envelope.container, Container::Array | Container::Either);
                 let object = matches!(tools.envelope.container, Container::Object | Container::Either);
-                let opening = self.opening(vec![self.alternatives.len()]);
-                let at_start = tools.r#where == Where::Start;
-                self.alternatives.push(Alternative { bare: true, at_start: at_start && no_block, ..base.clone() });
+                let at_start = tools.r#where == Where::Start && no_block;
+                let alternative = self.alternatives.push(Alternative { bare: true, at_start, ..base.clone() });
+                let opening = self.opening(vec![alternative]);
                 for text in [("[", list), ("{", object)].into_iter().filter(|(_, on)| *on).map(|(t, _)| t) {
                     let role =
                         Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
@@ -191,17 +192,12 @@ impl Builder<'_> {
     fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative, no_block: bool) {
         for between in tools.between.iter() {
             let literal = between.trim();
-            let opening = self.opening(vec![self.alternatives.len()]);
-            self.alternatives.push(Alternative {
-                program: Program {
-                    ops: [vec![Op::Space], program.ops.clone()].concat(),
-                    structure: program.structure.clone(),
-                },
-                bare: false,
-                ..base.clone()
-            });
+            let space = (!literal.is_empty()).then_some(Op::Space);
+            let ops = space.into_iter().chain(program.ops.iter().cloned()).collect();
+            let program = Program { ops, structure: program.structure.clone() };
+            let alternative = self.alternatives.push(Alternative { program, bare: false, ..base.clone() });
+            let opening = self.opening(vec![alternative]);
             if literal.is_empty() {
-                self.alternatives.last_mut().iter_mut().for_each(|a| a.program.ops = program.ops.clone());
                 self.bare_in_block = Some(opening);
                 continue;
             }
@@ -231,12 +227,10 @@ impl Builder<'_> {
             ("{", list, &[Guided::Required]),
             ("{", json, &[Guided::Named]),
         ] {
-            let form = self.forms.len();
-            self.forms.push(Form { body, closers: Vec::new() });
+            let form = self.forms.push(Form { body, closers: Vec::new() });
             let mut alternatives = Vec::new();
             for guided in guided {
-                alternatives.push(self.alternatives.len());
-                self.alternatives.push(Alternative {
+                alternatives.push(self.alternatives.push(Alternative {
                     program: Program::default(),
                     form,
                     block: None,
@@ -244,7 +238,7 @@ impl Builder<'_> {
                     at_start: true,
                     guided: *guided,
                     message: false,
-                });
+                }));
             }
             let opening = self.opening(alternatives);
             let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
@@ -255,16 +249,11 @@ impl Builder<'_> {
 }
 
 /// Literals that mark structure behind a call's name.
-fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
-    let mut out = Vec::new();
-    for text in tools.param.iter() {
-        let param = template(text, "tools.param")?;
-        if let Some(first) = Program::new(&param.parts, tools.loose).first_literal() {
-            out.push(first.clone());
-        }
-    }
+fn structure(format: &Format, follow: &Follow) -> Vec<Literal> {
+    let programs = format.syntax.params.iter().map(|param| Program::new(&param.parts, format.tools.loose));
+    let mut out: Vec<Literal> = programs.filter_map(|program| program.first_literal().cloned()).collect();
     out.extend(follow.call_close.iter().chain(&follow.block_close).chain(&follow.call_open).cloned());
-    Ok(out)
+    out
 }
 
 /// What may stand behind a body, from all templates.
@@ -288,7 +277,7 @@ fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
         }
     }
     for block in blocks {
-        if let Some((open, close)) = around(block, Slot::Calls) {
+        if let Some((open, close)) = block.markers(Slot::Calls) {
             if !open.literal.is_empty() {
                 add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
             }
@@ -338,9 +327,4 @@ fn containers(tools: &Tools) -> Vec<Literal> {
         Container::Array => vec![Literal::exact("[")],
         Container::Either => vec![Literal::exact("["), Literal::exact("{")],
     }
-}
-
-/// Whether a literal is a marker by itself, not punctuation that ordinary text uses.
-pub(super) fn is_marker(text: &str) -> bool {
-    text.len() > 1
 }

@@ -1,6 +1,8 @@
 //! What there is to look for in each place, in order of rank.
 
-use super::openings::is_marker;
+use crate::format::marker::is_word;
+
+use super::numbered::OpeningId;
 use super::scanset::Action;
 use super::state::Place;
 use super::tables::Role;
@@ -9,7 +11,7 @@ pub(super) fn act(roles: &[Role], action: Action) -> Vec<(Role, Action)> {
     roles.iter().map(|role| (role.clone(), action)).collect()
 }
 
-pub(super) fn open(roles: &[(Role, usize)]) -> Vec<(Role, Action)> {
+pub(super) fn open(roles: &[(Role, OpeningId)]) -> Vec<(Role, Action)> {
     roles.iter().map(|(role, opening)| (role.clone(), Action::Open(*opening))).collect()
 }
 
@@ -42,7 +44,7 @@ impl Roles {
         let thinking = [&self.opens[..], &self.closes].concat();
         let rest = self.rest();
         // A list's bare bracket closes only where the list is open.
-        let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_marker(&r.marker.literal)).collect();
+        let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_word(&r.marker.literal)).collect();
         let after_call = [&self.gap[..], &marked].concat();
         let reason = [&self.closes[..], &self.ended, &self.drops].concat();
         match place {

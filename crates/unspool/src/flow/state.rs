@@ -6,6 +6,8 @@ use crate::body::BodyMachine;
 use crate::head::Thread;
 use crate::json::scan::JsonScan;
 
+use super::numbered::{AlternativeId, FormId, TrailId};
+
 /// A text state: which patterns count, and which field text goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
@@ -70,7 +72,7 @@ pub(crate) enum Mode {
     /// A call's body.
     Body(Box<Call>),
     /// A call's closers.
-    Closers { form: usize, next: usize },
+    Closers { form: FormId, next: usize },
     /// A JSON value that is no call, up to its end.
     Skip(JsonScan),
 }
@@ -90,7 +92,7 @@ pub(crate) struct Origin {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) origin: Origin,
-    pub(crate) threads: Vec<(usize, Thread)>,
+    pub(crate) threads: Vec<(AlternativeId, Thread)>,
     /// How far the alternatives fitted that have failed, at most.
     pub(crate) last: usize,
     /// It is the next message that may open, not a call.
@@ -101,18 +103,18 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Early {
     pub(crate) origin: Origin,
-    pub(crate) alternative: usize,
+    pub(crate) alternative: AlternativeId,
     /// Held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
     /// Alternatives that read the same bytes if it is no call.
-    pub(crate) next: Vec<usize>,
+    pub(crate) next: Vec<AlternativeId>,
 }
 
 /// A call whose body is being read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Call {
-    pub(crate) form: usize,
+    pub(crate) form: FormId,
     pub(crate) in_block: bool,
     pub(crate) machine: BodyMachine,
     /// The call that is open; none between two calls of a list.
@@ -148,7 +150,7 @@ pub(crate) struct State {
     /// At the start of a run of text: white space is held.
     pub(crate) fresh: bool,
     /// Text to strip if it comes next: trail and position in it.
-    pub(crate) strip: Option<(usize, usize)>,
+    pub(crate) strip: Option<(TrailId, usize)>,
     /// Bytes of the window known to be white space (or header).
     pub(crate) seen: usize,
     pub(crate) thought_done: bool,
@@ -173,7 +175,7 @@ pub(crate) struct State {
     pub(crate) in_block: bool,
     pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
-    pub(crate) closer_is_text: Option<usize>,
+    pub(crate) closer_is_text: Option<FormId>,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }

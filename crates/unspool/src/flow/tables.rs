@@ -3,19 +3,18 @@
 use std::collections::HashMap;
 
 use crate::body::BodySpec;
-use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, FormatFile, Into, Opener, StartState};
+use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
+use super::numbered::{AlternativeId, BlockId, FormId, Numbered, OpeningId, TrailId};
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
-use crate::format::marker::{Marker, Strip, around};
-
-/// Where the words of a compiled format come from, for errors.
-pub(crate) type Fault = (String, String);
+use crate::format::marker::{Marker, Strip};
+use crate::format::syntax::{Fault, Format};
 
 /// A way in which calls may open.
 #[derive(Debug, Clone)]
@@ -23,9 +22,9 @@ pub(crate) struct Alternative {
     /// The opening behind its first literal.
     pub(crate) program: Program,
     /// The call that opens.
-    pub(crate) form: usize,
+    pub(crate) form: FormId,
     /// The block that opens with it.
-    pub(crate) block: Option<usize>,
+    pub(crate) block: Option<BlockId>,
     /// The first literal belongs to the body (`{` of an envelope without marker).
     pub(crate) bare: bool,
     /// It counts only where nothing but white space precedes.
@@ -90,23 +89,23 @@ pub(crate) struct Words {
 pub(crate) struct Tables {
     pub(crate) words: Words,
     sets: Vec<ScanSet>,
-    pub(crate) openings: Vec<Vec<usize>>,
-    pub(crate) alternatives: Vec<Alternative>,
-    pub(crate) forms: Vec<Form>,
-    pub(crate) blocks: Vec<Block>,
-    pub(crate) trails: Vec<Vec<Strip>>,
+    pub(crate) openings: Numbered<OpeningId, Vec<AlternativeId>>,
+    pub(crate) alternatives: Numbered<AlternativeId, Alternative>,
+    pub(crate) forms: Numbered<FormId, Form>,
+    pub(crate) blocks: Numbered<BlockId, Block>,
+    pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
     /// Byte-level marks are white space in tags.
     pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
-    pub(crate) bare_in_block: Option<usize>,
+    pub(crate) bare_in_block: Option<OpeningId>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
 }
 
 /// What the tables are made from.
 pub(crate) struct Source<'a> {
-    pub(crate) reasoning: Option<&'a FormatFile>,
-    pub(crate) tools: Option<&'a FormatFile>,
+    pub(crate) reasoning: Option<&'a Format>,
+    pub(crate) tools: Option<&'a Format>,
     /// Texts that are single vocabulary entries.
     pub(crate) special: &'a HashMap<String, u32>,
     pub(crate) hidden: &'a [String],
@@ -125,22 +124,18 @@ pub(super) struct Role {
 pub(super) struct Builder<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) by: By,
-    pub(super) trails: Vec<Vec<Strip>>,
-    pub(super) alternatives: Vec<Alternative>,
-    pub(super) forms: Vec<Form>,
-    pub(super) blocks: Vec<Block>,
-    pub(super) openings: Vec<Vec<usize>>,
+    pub(super) trails: Numbered<TrailId, Vec<Strip>>,
+    pub(super) alternatives: Numbered<AlternativeId, Alternative>,
+    pub(super) forms: Numbered<FormId, Form>,
+    pub(super) blocks: Numbered<BlockId, Block>,
+    pub(super) openings: Numbered<OpeningId, Vec<AlternativeId>>,
     /// First literals of openings, by where they count.
-    pub(super) open_outside: Vec<(Role, usize)>,
-    pub(super) open_inside: Vec<(Role, usize)>,
-    pub(super) open_gap: Vec<(Role, usize)>,
-    pub(super) bare_in_block: Option<usize>,
+    pub(super) open_outside: Vec<(Role, OpeningId)>,
+    pub(super) open_inside: Vec<(Role, OpeningId)>,
+    pub(super) open_gap: Vec<(Role, OpeningId)>,
+    pub(super) bare_in_block: Option<OpeningId>,
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
-}
-
-pub(super) fn template(text: &str, key: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|e| (key.to_owned(), e.message))
 }
 
 impl Tables {
@@ -150,11 +145,11 @@ impl Tables {
         let mut b = Builder {
             source,
             by,
-            trails: Vec::new(),
-            alternatives: Vec::new(),
-            forms: Vec::new(),
-            blocks: Vec::new(),
-            openings: Vec::new(),
+            trails: Numbered::new(),
+            alternatives: Numbered::new(),
+            forms: Numbered::new(),
+            blocks: Numbered::new(),
+            openings: Numbered::new(),
             open_outside: Vec::new(),
             open_inside: Vec::new(),
             open_gap: Vec::new(),
@@ -163,7 +158,7 @@ impl Tables {
             close_calls: Vec::new(),
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
-            b.tools(&format.tools)?;
+            b.tools(format)?;
         }
         b.finish()
     }
@@ -190,20 +185,15 @@ impl Builder<'_> {
         self.role(Marker::read(&[Part::Text(text.to_owned())]), thinking)
     }
 
-    pub(super) fn opening(&mut self, alternatives: Vec<usize>) -> usize {
-        self.openings.push(alternatives);
-        self.openings.len() - 1
+    pub(super) fn opening(&mut self, alternatives: Vec<AlternativeId>) -> OpeningId {
+        self.openings.push(alternatives)
     }
 
-    fn trail(&mut self, strips: &[Strip]) -> Option<usize> {
+    fn trail(&mut self, strips: &[Strip]) -> Option<TrailId> {
         if strips.is_empty() {
             return None;
         }
-        if let Some(i) = self.trails.iter().position(|t| t == strips) {
-            return Some(i);
-        }
-        self.trails.push(strips.to_vec());
-        Some(self.trails.len() - 1)
+        self.trails.position(|t| t == strips).or_else(|| Some(self.trails.push(strips.to_vec())))
     }
 
     fn pattern(&mut self, role: &Role, action: Action) -> Pattern {
@@ -333,15 +323,11 @@ impl Builder<'_> {
         if format.channels.is_some() {
             return Ok(Vec::new());
         }
-        format
-            .reasoning
-            .thought
-            .iter()
-            .map(|t| {
-                around(&template(t, "reasoning.thought")?, Slot::Thought)
-                    .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".to_owned()))
-            })
-            .collect()
+        let markers = |t: &Template| {
+            t.markers(Slot::Thought)
+                .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".to_owned()))
+        };
+        format.syntax.thoughts.iter().map(markers).collect()
     }
 
     fn frames(&self) -> Result<(Vec<Role>, Vec<Role>), Fault> {
@@ -351,8 +337,9 @@ impl Builder<'_> {
             if format.channels.is_some() {
                 continue;
             }
-            for text in format.content.frame.iter() {
-                let (open, close) = around(&template(text, "content.frame")?, Slot::Content)
+            for frame in &format.syntax.frames {
+                let (open, close) = frame
+                    .markers(Slot::Content)
                     .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".to_owned()))?;
                 opens.push(self.role(open, false));
                 closes.push(self.role(close, false));
@@ -361,7 +348,7 @@ impl Builder<'_> {
         Ok((opens, closes))
     }
 
-    fn both(&self) -> impl Iterator<Item = &FormatFile> {
+    fn both(&self) -> impl Iterator<Item = &Format> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 

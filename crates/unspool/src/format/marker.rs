@@ -1,6 +1,8 @@
 //! Markers: what stands around a slot of a template, and the text that may be stripped next to it.
 
-use crate::format::template::{Part, Slot, Template};
+use crate::scan::{Cut, cuts};
+
+use super::template::{Part, Slot, Template};
 
 /// Text next to a marker that is dropped if it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +23,41 @@ pub(crate) struct Marker {
     pub(crate) trail: Vec<Strip>,
 }
 
-/// The markers before and after a slot.
-pub(crate) fn around(template: &Template, slot: Slot) -> Option<(Marker, Marker)> {
-    let at = template.position(|s| s == slot)?;
-    Some((Marker::read(&template.parts[..at]), Marker::read(&template.parts[at + 1..])))
+impl Template {
+    /// The parts before the first slot that `wanted` holds for; all parts if there is none.
+    pub(crate) fn before(&self, wanted: impl Fn(Slot) -> bool) -> &[Part] {
+        &self.parts[..self.position(wanted).unwrap_or(self.parts.len())]
+    }
+
+    /// The parts after the first slot that `wanted` holds for; none if there is none.
+    pub(crate) fn after(&self, wanted: impl Fn(Slot) -> bool) -> &[Part] {
+        self.position(wanted).and_then(|at| self.parts.get(at + 1..)).unwrap_or_default()
+    }
+
+    /// The markers before and after a slot.
+    pub(crate) fn markers(&self, slot: Slot) -> Option<(Marker, Marker)> {
+        let is_slot = |s| s == slot;
+        self.position(is_slot)?;
+        Some((Marker::read(self.before(is_slot)), Marker::read(self.after(is_slot))))
+    }
+
+    /// The literal text before a slot, and after it.
+    pub(crate) fn around(&self, slot: Slot) -> [String; 2] {
+        [literal_text(self.before(|s| s == slot)), literal_text(self.after(|s| s == slot))]
+    }
+
+    /// The literal with which it begins, if it begins with one.
+    pub(crate) fn first_literal(&self) -> Option<&str> {
+        first_text(&self.parts)
+    }
+
+    /// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
+    pub(crate) fn closer(&self, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
+        cuts(first_text(self.after(wanted))?).into_iter().find_map(|cut| match cut {
+            Cut::Literal(literal) => Some(literal),
+            Cut::Space(_) => None,
+        })
+    }
 }
 
 impl Marker {
@@ -59,4 +92,32 @@ impl Marker {
         self.literal.push_str(literal);
         self.push_strip(&body[literal.len()..], false);
     }
+}
+
+/// The literal text of a template before (or after) a slot, parts that vary left out.
+pub(crate) fn literal_text(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
+    texts.collect::<String>().trim().to_owned()
+}
+
+fn first_text(parts: &[Part]) -> Option<&str> {
+    parts
+        .iter()
+        .find_map(|part| match part {
+            Part::Text(text) | Part::Optional(text) if text.trim().is_empty() => None,
+            Part::Text(text) => Some(Some(text.trim())),
+            _ => Some(None),
+        })
+        .flatten()
+}
+
+/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
+/// count only with the whole head behind them.
+pub(crate) fn is_markup(literal: &str) -> bool {
+    literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
+}
+
+/// Whether a literal is more than a bracket, which ordinary text uses.
+pub(crate) fn is_word(literal: &str) -> bool {
+    literal.len() > 1
 }

@@ -6,5 +6,6 @@ mod example;
 pub mod file;
 pub(crate) mod marker;
 pub mod source;
+pub(crate) mod syntax;
 pub mod template;
 mod tools;

@@ -97,7 +97,7 @@ pub enum Part {
 }
 
 /// A template, parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     /// Its parts in order. Two neighbouring parts are never both text.
     pub parts: Vec<Part>,

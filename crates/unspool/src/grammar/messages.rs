@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::format::file::{Channels, RouteAs};
+use crate::format::marker::literal_text;
 use crate::format::template::{Part, Slot, Template};
-use crate::render::markup::literal_text;
-use crate::render::words::{Words, after, before, template};
+use crate::render::words::Words;
 use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, is_message};
@@ -104,7 +104,7 @@ impl<'a> Messages<'a> {
         let Some(channels) = self.channels else {
             return self.words.contents().find_map(|c| c.header.clone()).unwrap_or_default();
         };
-        let all = self.words.frames.first().map(|f| literal_text(before(f, |s| s == Slot::Content)));
+        let all = self.words.frames.first().map(|f| literal_text(f.before(|s| s == Slot::Content)));
         let first = all.unwrap_or_default();
         let Some(rest) = first.strip_prefix(channels.start.as_str()) else { return channels.start.clone() };
         let role = rest.len() - rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();
@@ -115,7 +115,7 @@ impl<'a> Messages<'a> {
         let Some(template) = self.words.thoughts.first() else {
             return Piece { node: Node::Choice(Vec::new()), open: None, end: String::new() };
         };
-        let open = parts(before(template, |s| s == Slot::Thought));
+        let open = parts(template.before(|s| s == Slot::Thought));
         let (text, behind) = thought_text(self.words, template);
         Piece { node: Node::sequence([open, text].into_iter().chain(behind)), open: None, end: String::new() }
     }
@@ -124,7 +124,11 @@ impl<'a> Messages<'a> {
     fn answer(&self, wish: Wish<'_>) -> Vec<Piece> {
         let mut all = Vec::new();
         for frame in self.words.frames.iter().take(1) {
-            all.push(self.text(&parts(before(frame, |s| s == Slot::Content)), after(frame, Slot::Content), wish));
+            all.push(self.text(
+                &parts(frame.before(|s| s == Slot::Content)),
+                frame.after(|s| s == Slot::Content),
+                wish,
+            ));
         }
         let Some((channels, marker)) = self.channels.and_then(|c| Some((c, c.channel.as_ref()?))) else { return all };
         if wish.answer.is_some() {
@@ -168,7 +172,7 @@ impl<'a> Messages<'a> {
                 let message = self.message(written, &function.name);
                 end = end_of(&message);
                 all.push(calls.call_parts(&message, Some(function))?);
-                for further in &self.further(calls)? {
+                for further in &calls.file.syntax.further_calls {
                     all.push(calls.call_parts(&further.parts, Some(function))?);
                 }
             }
@@ -177,12 +181,6 @@ impl<'a> Messages<'a> {
             calls.call_parts(&written.parts, None)?
         };
         Ok(Piece { node: if end.is_empty() { node } else { cut(node, &end) }, open: None, end })
-    }
-
-    /// Other templates of a call that a model writes.
-    fn further(&self, calls: &Calls<'_>) -> Result<Vec<Template>, GrammarError> {
-        let all = calls.file.grammar.calls.iter();
-        all.map(|text| template(text).map_err(|e| GrammarError::new(&e.message))).collect()
     }
 
     /// A template with the message around it, where it shows none: that of an answer, but to the function.

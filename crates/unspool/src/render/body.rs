@@ -8,7 +8,8 @@ mod typed;
 
 use serde_json::value::RawValue;
 
-use crate::format::file::{Escape, FormatFile};
+use crate::format::file::Escape;
+use crate::format::syntax::Format;
 use crate::format::template::Slot;
 use crate::head::ends_name;
 use crate::limits::Limits;
@@ -24,13 +25,13 @@ pub(super) type Members<'a> = [(String, &'a RawValue)];
 /// What a format says of its argument syntax.
 pub(super) struct Syntax<'a> {
     words: &'a Words<'a>,
-    file: &'a FormatFile,
+    file: &'a Format,
     /// Literals that are structure inside a value.
     structure: Literals,
 }
 
 impl<'a> Syntax<'a> {
-    pub(super) fn new(words: &'a Words<'a>, file: &'a FormatFile) -> Self {
+    pub(super) fn new(words: &'a Words<'a>, file: &'a Format) -> Self {
         Self { words, file, structure: words.in_value() }
     }
 

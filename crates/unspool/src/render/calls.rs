@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::format::file::{Channels, Container, FormatFile, Group, RouteAs, Shape};
+use crate::format::file::{Channels, Container, Group, RouteAs, Shape};
+use crate::format::marker::literal_text;
+use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
 use crate::head::ends_name;
 use crate::json::write::string;
@@ -14,9 +16,8 @@ use crate::request::{Request, ToolChoice};
 
 use super::RenderError;
 use super::body::{Cx, Syntax};
-use super::markup::{first_literal, literal_text};
 use super::value;
-use super::words::{Words, after, before, template};
+use super::words::Words;
 use super::writer::{Fill, Writer, fill_parts};
 
 /// Writes the calls of a message.
@@ -46,7 +47,7 @@ pub(super) fn write(
 
 struct Calls<'a> {
     words: &'a Words<'a>,
-    file: &'a FormatFile,
+    file: &'a Format,
     request: &'a Request,
     template: &'a Template,
     calls: &'a [ToolCall],
@@ -127,15 +128,14 @@ impl<'a> Calls<'a> {
 
     /// The id as the template of native ids shapes it; the call's own if it has that shape.
     fn id(&self, call: &ToolCall, position: usize) -> Result<String, RenderError> {
-        let Some(shape) = self.file.ids.call.as_deref().filter(|t| t.contains('{')) else {
+        let Some(shape) = &self.file.syntax.call_id else {
             let plain = !call.id.is_empty() && !call.id.bytes().any(ends_name) && call.id.trim() == call.id;
             let refused =
                 || RenderError::at("id", "cannot be written: it is empty, or has a bracket, quote or line break");
             return plain.then(|| call.id.clone()).ok_or_else(refused);
         };
-        let shape = template(shape)?;
-        let name = native_name(&shape, &call.name)?;
-        if id_fits(&shape, call) {
+        let name = native_name(shape, &call.name)?;
+        if id_fits(shape, call) {
             return Ok(call.id.clone());
         }
         let index = self.request.calls_before + position;
@@ -274,10 +274,10 @@ pub(crate) fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
 
 /// A template with the message of an answer around it, but to a function; nothing if it shows a message itself.
 pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Template, name: &str) -> Option<Vec<Part>> {
-    if first_literal(template).is_some_and(|l| l.starts_with(&channels.start)) {
+    if template.first_literal().is_some_and(|l| l.starts_with(&channels.start)) {
         return None;
     }
-    let answer = literal_text(before(frame, |s| s == Slot::Content));
+    let answer = literal_text(frame.before(|s| s == Slot::Content));
     let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
     let marker = channels.to.as_deref()?;
     let to = |name: &str| format!("{marker}{name}");
@@ -318,7 +318,7 @@ fn native_name<'n>(shape: &Template, name: &'n str) -> Result<&'n str, RenderErr
     let refuse =
         |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));
     let is_name = |s: Slot| s == Slot::Name;
-    match (before(shape, is_name).last(), after(shape, Slot::Name).first()) {
+    match (shape.before(is_name).last(), shape.after(|s| s == Slot::Name).first()) {
         (Some(Part::Text(prefix)), _) if name.starts_with(prefix.as_str()) => refuse(prefix),
         (_, Some(Part::Text(closer))) if name.contains(closer.as_str()) => refuse(closer),
         _ => Ok(name),

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::format::file::Container;
-use crate::format::template::{Part, Slot, Template};
+use crate::format::template::{Part, Slot};
 use crate::head::{Advance, Program, Thread};
 use crate::limits::Limits;
-use crate::scan::{Cut, Literal, Match, blanks, cuts};
+use crate::scan::{Literal, Match, blanks};
 
 /// Literals that a text must not have.
 #[derive(Debug, Default)]
@@ -51,44 +51,6 @@ fn joined(text: &str, after: &str) -> String {
     let most = after.len().min(Limits::default().head);
     let end = (0..=most).rev().find(|i| after.is_char_boundary(*i)).unwrap_or(0);
     format!("{text}{}", &after[..end])
-}
-
-/// The literal text of a template before (or after) a slot, parts that vary left out.
-pub(crate) fn literal_text(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
-    texts.collect::<String>().trim().to_owned()
-}
-
-/// The literal with which a template begins, if it begins with one.
-pub(crate) fn first_literal(template: &Template) -> Option<&str> {
-    first_text(&template.parts)
-}
-
-/// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
-pub(crate) fn closer(template: &Template, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
-    let at = template.position(wanted)?;
-    let text = first_text(template.parts.get(at + 1..)?)?;
-    cuts(text).into_iter().find_map(|cut| match cut {
-        Cut::Literal(literal) => Some(literal),
-        Cut::Space(_) => None,
-    })
-}
-
-fn first_text(parts: &[Part]) -> Option<&str> {
-    parts
-        .iter()
-        .find_map(|part| match part {
-            Part::Text(text) | Part::Optional(text) if text.trim().is_empty() => None,
-            Part::Text(text) => Some(Some(text.trim())),
-            _ => Some(None),
-        })
-        .flatten()
-}
-
-/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
-/// count only with the whole head behind them.
-pub(crate) fn is_markup(literal: &str) -> bool {
-    literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
 }
 
 /// How a call may begin whose literal is none by itself.
@@ -209,6 +171,8 @@ fn end_of_json(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::marker::is_markup;
+    use crate::format::template::Template;
 
     #[test]
     fn a_literal_may_end_in_what_follows() {
@@ -223,7 +187,7 @@ mod tests {
     fn a_bracket_is_an_opening_only_with_its_head() {
         let block = Template::parse("[{calls}]").unwrap();
         let call = Template::parse("{name}({kwargs})").unwrap();
-        assert!(!is_markup(first_literal(&block).unwrap()));
+        assert!(!is_markup(block.first_literal().unwrap()));
         let parts = [&block.parts[..1], &call.parts[..2]].concat();
         let opening = Opening::new(&parts, call.body(), false).only_at_start(true);
         assert!(opening.begins_in(" [tide(x", ""));

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{RenderError, render};
 use crate::format::file::FormatFile;
+use crate::format::syntax::Format;
 use crate::message::{Message, ToolCall};
 use crate::request::Request;
 use crate::setup::Half;
@@ -109,7 +110,7 @@ impl Case {
         let file = |half: Half, name: &str| {
             let mut file = files::named(half, name, kwargs);
             (self.words)(&mut file);
-            file
+            Format::new(file).unwrap()
         };
         let reasoning = self.reasoning.as_deref().map(|n| file(Half::Reasoning, n));
         let tools = self.tools.as_deref().map(|n| file(Half::Tools, n));

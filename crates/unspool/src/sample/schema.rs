@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::pattern::fitting;
-use super::random::Random;
+use crate::random::Random;
 
 /// Beyond this depth only what is required is made.
 const SHALLOW: usize = 4;

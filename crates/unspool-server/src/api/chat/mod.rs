@@ -108,7 +108,7 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
     Arc::make_mut(&mut request).forget_conversation();
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
-    let start = parsers.first().map_or(Start::Answering, Start::of);
+    let start = parsers.first().map_or(Start::Answering, unspool::Parser::standing);
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
     let form = Arc::new(blocking::run(move || own.constrainer().form(&asked, start)).await?);
     let job =

@@ -9,12 +9,11 @@ use crate::schema::Kinds;
 use crate::typing::Want;
 
 use super::super::RenderError;
-use super::super::markup::literal_text;
 use super::super::value::Json;
-use super::super::words::after;
 use super::super::writer::{Fill, fill_parts};
 use super::typed::{self, Typed};
 use super::{Cx, Members, check_key, escape};
+use crate::format::marker::literal_text;
 
 /// Writes parameters one after the other.
 pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
@@ -101,7 +100,7 @@ impl Parameter<'_> {
 
     /// Checks that nothing inside the value is read as its end.
     fn check_structure(&self, text: &str) -> Result<(), RenderError> {
-        let closer = literal_text(after(self.template, Slot::Value));
+        let closer = literal_text(self.template.after(|s| s == Slot::Value));
         match self.cx.syntax.structure.within(text, &closer) {
             Some(literal) => Err(RenderError::at("", format!("has {literal:?}, which ends the value"))),
             None => Ok(()),
