@@ -16,6 +16,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::serve::{IncomingStream, Listener};
 use futures_util::stream::{self, StreamExt as _};
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep, timeout};
@@ -74,6 +75,8 @@ struct Doings {
     busy: AtomicUsize,
     /// Requests that were begun.
     begun: AtomicU64,
+    /// Who reads from the connection while a request is being answered, and has to know when that is over.
+    reader: AtomicWaker,
 }
 
 /// A request that is being answered, until this is dropped.
@@ -87,7 +90,7 @@ impl Answering {
         running.0.send_modify(|count| *count += 1);
         if let Some(Activity(state)) = &activity {
             state.begun.fetch_add(1, Ordering::Relaxed);
-            state.busy.fetch_add(1, Ordering::Relaxed);
+            state.busy.fetch_add(1, Ordering::SeqCst);
         }
         Self { running, activity }
     }
@@ -97,7 +100,9 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.running.0.send_modify(|count| *count -= 1);
         if let Some(Activity(state)) = &self.activity {
-            state.busy.fetch_sub(1, Ordering::Relaxed);
+            state.busy.fetch_sub(1, Ordering::SeqCst);
+            // Its time without a request begins, and nothing else may tell the reader.
+            state.reader.wake();
         }
     }
 }
@@ -239,7 +244,7 @@ impl<I> Timed<I> {
     }
 
     fn is_answering(&self) -> bool {
-        self.activity.0.busy.load(Ordering::Relaxed) > 0
+        self.activity.0.busy.load(Ordering::SeqCst) > 0
     }
 
     /// Whether what was waited for has come.
@@ -259,6 +264,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Timed<I> {
             }
             return Poll::Ready(read);
         }
+        this.activity.0.reader.register(cx.waker());
         if this.is_answering() {
             this.wait(Waiting::No);
             return Poll::Pending;

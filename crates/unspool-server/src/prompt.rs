@@ -158,7 +158,7 @@ impl ChatMl {
 
     /// What an assistant said, calls included.
     fn assistant(&self, message: &ChatMessage, request: &ChatRequest) -> Result<String, ApiError> {
-        let content = message.text();
+        let content = message.text().into_owned();
         if message.calls().is_empty() {
             return Ok(content);
         }
@@ -196,7 +196,8 @@ impl PromptRenderer for ChatMl {
                 return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
             }
             let start = text.len();
-            let said = if message.role == "assistant" { self.assistant(message, request)? } else { message.text() };
+            let said =
+                if message.role == "assistant" { self.assistant(message, request)?.into() } else { message.text() };
             let _ = write!(text, "{START}{}\n{said}", message.role);
             if index == last && request.continue_final {
                 turn = Some(start);

@@ -115,6 +115,21 @@ async fn half_requests_do_not_stay() {
 }
 
 #[tokio::test]
+async fn connections_that_were_used_do_not_stay_either() {
+    let gateway = with_http(HttpConfig { idle_timeout: 1, ..HttpConfig::default() }).await;
+    let body = plain_chat(json!({"max_tokens": 1})).to_string();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let used = (0..100).map(|_| async {
+        let mut stream = half_request(&gateway, &request).await;
+        let answer = until_closed(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    });
+    futures_util::future::join_all(used).await;
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn a_body_that_is_announced_too_long_is_not_asked_for() {
     let gateway = with_http(HttpConfig { max_body_size: 1000, ..HttpConfig::default() }).await;
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\
