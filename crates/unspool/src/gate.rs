@@ -183,7 +183,7 @@ impl Pair {
         let special: std::collections::HashMap<u32, &str> =
             vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
         let bytes = |id: u32| {
-            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(&id)).map(Vec::as_slice);
+            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
             known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
         };
         ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()

@@ -58,6 +58,8 @@ pub(crate) struct Thread {
     pub(crate) taken: Vec<Taken>,
     /// Whole attributes that no slot took: byte ranges in the held bytes.
     pub(crate) strays: Vec<(usize, usize)>,
+    /// Markers that the model wrote twice: byte ranges in the held bytes.
+    pub(crate) repeats: Vec<(usize, usize)>,
     /// The tag closed itself (`<invoke name="f"/>`): there is no body.
     pub(crate) closed: bool,
 }
@@ -118,6 +120,21 @@ impl Program {
         }
     }
 
+    /// The last literal.
+    pub(crate) fn last_literal(&self) -> Option<&Literal> {
+        self.ops.iter().rev().find_map(|op| if let Op::Literal(literal) = op { Some(literal) } else { None })
+    }
+
+    /// The literal that closes a slot, where another one must follow before the body: the slot is an element of its own.
+    pub(crate) fn apart_from(&self, slot: Slot) -> Option<&Literal> {
+        let at = self.ops.iter().position(|op| matches!(op, Op::Slot(s) if *s == slot))?;
+        let mut behind = self.ops[at + 1..].iter().filter(|op| !matches!(op, Op::Space));
+        match (behind.next(), behind.next()) {
+            (Some(Op::Literal(closer)), Some(Op::Literal(_))) => Some(closer),
+            _ => None,
+        }
+    }
+
     /// Whether the last op that takes bytes is a slot, so that only what follows can end it.
     pub(crate) fn ends_in_slot(&self) -> bool {
         self.ops
@@ -154,6 +171,26 @@ impl Thread {
         Self { pos, seen: pos, ..Self::default() }
     }
 
+    /// Whether its numbers are places in the held bytes, as a saved thread's may not be.
+    pub(crate) fn fits(&self, held: &str) -> bool {
+        let range = |from: usize, to: usize| held.get(from..to).is_some();
+        held.is_char_boundary(self.pos)
+            && self.seen <= held.len()
+            && self.taken.iter().all(|taken| range(taken.start, taken.end))
+            && self.strays.iter().all(|(from, to)| range(*from, *to))
+    }
+
+    /// A thread behind the program's first literal, which the model left out.
+    pub(crate) fn behind_first(program: &Program) -> Self {
+        let first = program.ops.iter().position(|op| matches!(op, Op::Literal(_))).unwrap_or(0);
+        Self { op: first + 1, ..Self::default() }
+    }
+
+    /// Whether all but the program's last literal has fitted.
+    pub(crate) fn wants_last(&self, program: &Program) -> bool {
+        matches!(program.ops.get(self.op), Some(Op::Literal(_))) && self.op + 1 == program.ops.len()
+    }
+
     /// Runs on over the held bytes `held`.
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         let bytes = held.as_bytes();
@@ -162,7 +199,11 @@ impl Thread {
                 Op::Literal(literal) => match literal.at(&bytes[self.pos..]) {
                     Match::Full(n) => self.take(n),
                     Match::Partial => Advance::More,
-                    Match::No => self.skip_literal(program, &bytes[self.pos..]),
+                    Match::No => match self.skip_repeat(program, bytes) {
+                        Match::Full(_) => Advance::Accept,
+                        Match::Partial => Advance::More,
+                        Match::No => self.skip_literal(program, &bytes[self.pos..]),
+                    },
                 },
                 Op::Space => {
                     let n = blanks(&bytes[self.pos..]);
@@ -204,6 +245,21 @@ impl Thread {
         Advance::Accept
     }
 
+    /// A marker that stands there twice, with only white space between, counts once.
+    fn skip_repeat(&mut self, program: &Program, bytes: &[u8]) -> Match {
+        let before = program.ops[..self.op].iter().rev().find(|op| !matches!(op, Op::Space));
+        let Some(Op::Literal(marker)) = before else { return Match::No };
+        let gap = blanks(&bytes[self.pos..]);
+        let found = marker.at(&bytes[self.pos + gap..]);
+        if let Match::Full(n) = found {
+            let start = self.pos + gap;
+            self.repeats.push((start, start + n));
+            self.pos = start + n + blanks(&bytes[start + n..]);
+            self.seen = self.pos;
+        }
+        found
+    }
+
     /// The literal that closes a slot may be missing where the body's structure stands (`<function=f</function>`).
     fn skip_literal(&mut self, program: &Program, rest: &[u8]) -> Advance {
         if self.op == 0 || !matches!(program.ops[self.op - 1], Op::Slot(_)) {
@@ -231,7 +287,11 @@ impl Thread {
         let value_end = (stop - tail).max(start);
         if let Some(slot) = slot {
             if start == value_end && matches!(slot, Slot::Name | Slot::Key) {
-                return Advance::Fail;
+                return match self.skip_repeat(program, bytes) {
+                    Match::Full(_) => Advance::Accept,
+                    Match::Partial => Advance::More,
+                    Match::No => Advance::Fail,
+                };
             }
             self.taken.push(Taken { slot, start, end: value_end });
         }

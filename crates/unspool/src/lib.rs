@@ -16,6 +16,7 @@ pub mod grammar;
 mod head;
 mod json;
 mod keyword;
+mod lag;
 pub mod limits;
 pub mod message;
 mod needs;
@@ -35,8 +36,10 @@ pub mod setup;
 mod special;
 pub mod suggest;
 mod switches;
+mod told;
 mod typing;
 mod utf8;
+mod vocabulary;
 
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
@@ -51,4 +54,4 @@ pub use parser::{Delta, Finish, FinishReason, Parser, ReasoningEnd, Snapshot, St
 pub use registry::Registry;
 pub use request::{IncompleteCalls, Prompt, PromptToken, Request, RequestError, ToolChoice};
 pub use schema::ToolSet;
-pub use setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
+pub use setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, TokenBytes, Vocabulary};

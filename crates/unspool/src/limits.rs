@@ -52,7 +52,7 @@ impl Default for Limits {
 }
 
 /// Greatest value of a limit: 1 TiB.
-const GREATEST: usize = 1 << 40;
+const GREATEST: u64 = 1 << 40;
 /// Units of byte limits, with their powers of two.
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
 
@@ -112,9 +112,12 @@ impl Limit {
             .iter()
             .find_map(|(unit, power)| Some((value.strip_suffix(unit).filter(|_| in_bytes)?.trim_end(), *power)))
             .unwrap_or((value, 0));
-        let number: Option<usize> = digits.parse().ok().and_then(|n: usize| n.checked_mul(1 << power));
+        let number: Option<u64> = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << power));
         match number {
-            Some(number) if number <= GREATEST => Ok(Self { name: name.to_owned(), value: number }),
+            // Where memory ends below the greatest value, a limit beyond it bounds nothing.
+            Some(number) if number <= GREATEST => {
+                Ok(Self { name: name.to_owned(), value: usize::try_from(number).unwrap_or(usize::MAX) })
+            }
             _ => Err(LimitError {
                 message: format!("`{value}` is no value for the limit `{name}`"),
                 hint: match in_bytes {

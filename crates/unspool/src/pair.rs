@@ -12,12 +12,13 @@ use crate::format::source::{Facts, Source};
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
-use crate::prompt;
+use crate::prompt::{self, PromptText};
 use crate::registry::{Registry, names_by_half};
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
+use crate::told::Told;
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
 #[derive(Debug, Clone)]
@@ -55,7 +56,7 @@ impl Pair {
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
-            setup: setup.clone(),
+            setup: without_vocabulary(setup),
             vocabulary: Arc::new(setup.vocabulary.clone()),
             reasoning,
             tools,
@@ -87,7 +88,8 @@ impl Pair {
         };
         let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
         let plan = if plain { self.plan(&kwargs, true)? } else { base };
-        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt, off);
+        let prompt = PromptText::new(prompt, &self.inner.vocabulary);
+        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt.as_ref(), off);
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
@@ -99,7 +101,7 @@ impl Pair {
             }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
-            if let Some(prompt) = prompt.text() {
+            if let Some(prompt) = &prompt {
                 machine.prompt(&prompt.text, &plan.limits);
             }
             let gate = match machine.phase() {
@@ -152,7 +154,7 @@ impl Pair {
         };
         let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
         let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
-            .map_err(|(key, message)| inner.located(&key, message))?;
+            .map_err(|(key, told)| inner.located(&key, told))?;
         let plan = Arc::new(plan);
         plans.push((key, Arc::clone(&plan)));
         Ok(plan)
@@ -175,6 +177,17 @@ impl Pair {
         }
         let (opener, closer) = plan.tables.thoughts.first()?;
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
+    }
+
+    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    #[must_use]
+    pub fn words(&self, half: Half) -> Option<FormatFile> {
+        let plan = self.plan(&Map::new(), false).ok()?;
+        let format = match half {
+            Half::Reasoning => plan.reasoning.as_ref(),
+            Half::Tools => plan.tools.as_ref(),
+        };
+        format.map(|format| format.words().clone())
     }
 
     /// The words of both halves without any request switch.
@@ -265,21 +278,34 @@ impl Inner {
     }
 
     /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
-    fn located(&self, key: &str, message: String) -> SetupError {
+    fn located(&self, key: &str, told: Told) -> SetupError {
         if key == "checkpoint" {
             let (half, name) =
                 if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };
             let name = name.as_ref().map_or("", |(_, name)| name);
             let usual = "give the checkpoint's `tokenizer_config.json`, or take a parser that needs none of it";
-            let (message, hint) = message.split_once("\nhint: ").unwrap_or((&message, usual));
-            let message = format!("{} {name}: {message}", half.flag());
-            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint: Some(hint.to_owned()) };
+            let message = format!("{} {name}: {}", half.flag(), told.message);
+            let hint = Some(told.hint.unwrap_or_else(|| usual.to_owned()));
+            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint };
         }
         let tools = key.starts_with("tools") || self.reasoning.is_none();
         match if tools { &self.tools } else { &self.reasoning } {
-            Some((source, _)) => source.error(key, message).into(),
-            None => SetupError { kind: SetupErrorKind::BadFormat, message, hint: None },
+            Some((source, _)) => source.error(key, told).into(),
+            None => SetupError { kind: SetupErrorKind::BadFormat, message: told.message, hint: told.hint },
         }
+    }
+}
+
+/// What a pair is made from but for the vocabulary, which it keeps once.
+fn without_vocabulary(setup: &Setup) -> Setup {
+    Setup {
+        reasoning_parser: setup.reasoning_parser.clone(),
+        tool_parser: setup.tool_parser.clone(),
+        model_type: setup.model_type.clone(),
+        vocabulary: Vocabulary::default(),
+        tokenizer_config: setup.tokenizer_config.clone(),
+        incomplete_calls: setup.incomplete_calls,
+        limits: setup.limits.clone(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::format::check;
 use crate::format::detect::Detect;
 use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
@@ -80,12 +81,13 @@ impl Registry {
     pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
-            let other = self
-                .find(Half::Tools, &base)
-                .or_else(|_| self.find(Half::Reasoning, &base))
-                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`"))))?;
+            let other = self.find(Half::Tools, &base).or_else(|_| self.find(Half::Reasoning, &base)).map_err(|_| {
+                SetupError::from(source.error("extends", format!("no format is named `{base}`").into()))
+            })?;
             source.extend_from(&other);
+            source.check_all()?;
         }
+        self.check_ends(&source)?;
         let source = Arc::new(source);
         let before = self.clone();
         for (half, name) in names_by_half(&source) {
@@ -107,8 +109,25 @@ impl Registry {
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
                 let Some(error) = name.and_then(|name| self.find(half, &name).err()) else { continue };
-                let told = source.error(&format!("detect.{i}.{key}"), error.message);
+                let told = source.error(&format!("detect.{i}.{key}"), error.message.into());
                 return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Of a file without calls: what shall end its thoughts opens something in another format.
+    fn check_ends(&self, source: &Source) -> Result<(), SetupError> {
+        for name in source.names.reasoning.iter() {
+            let words = source.resolve(&Facts { name, ..Facts::default() })?;
+            if words.reasoning.ends.is_empty() || !words.tools.call.is_empty() {
+                continue;
+            }
+            let callers = self.names(Half::Tools);
+            let others: Vec<FormatFile> =
+                callers.iter().filter_map(|name| self.words(Half::Tools, name).ok()).collect();
+            if let Some((key, told)) = check::ends(&words, &others) {
+                return Err(source.error(&key, told).into());
             }
         }
         Ok(())

@@ -52,6 +52,12 @@ impl Literal {
         &self.text
     }
 
+    /// The most bytes that it can take.
+    pub(crate) fn longest(&self) -> usize {
+        let borders = if self.loose { 2 * self.text.len() } else { self.segments.len() };
+        self.text.len() + borders * LOOSE_BLANKS
+    }
+
     /// Its first byte.
     pub(crate) fn first_byte(&self) -> Option<u8> {
         self.segments.first().and_then(|s| s.first()).copied()

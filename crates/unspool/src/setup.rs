@@ -1,6 +1,5 @@
 //! What a pair is made from, and why it cannot be made.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
@@ -9,34 +8,7 @@ use crate::format::source::FileError;
 use crate::limits::Limits;
 use crate::request::{IncompleteCalls, RequestError};
 
-/// What is known of a tokenizer's vocabulary.
-#[derive(Debug, Clone, Default)]
-pub struct Vocabulary {
-    /// Texts that are single entries, with their ids (special and added tokens, as far as known).
-    pub special: HashMap<String, u32>,
-    /// Special tokens that never show in any field unless the format uses them.
-    pub hidden: Vec<String>,
-    /// Bytes of each token, for deltas that carry ids only. Missing: text must come with them.
-    pub bytes: Option<HashMap<u32, Vec<u8>>>,
-}
-
-impl Vocabulary {
-    /// The added tokens that a `tokenizer_config.json` declares; the rest of the vocabulary is not known from it.
-    #[must_use]
-    pub fn of_tokenizer_config(config: &Value) -> Self {
-        let mut vocabulary = Self::default();
-        for (id, token) in config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten() {
-            let Some(text) = token.get("content").and_then(Value::as_str) else { continue };
-            if let Ok(id) = id.parse() {
-                vocabulary.special.insert(text.to_owned(), id);
-            }
-            if token.get("special").and_then(Value::as_bool) == Some(true) {
-                vocabulary.hidden.push(text.to_owned());
-            }
-        }
-        vocabulary
-    }
-}
+pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
 /// What a pair is made from.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +60,11 @@ pub struct SetupError {
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -125,7 +101,7 @@ impl Half {
 
 impl From<FileError> for SetupError {
     fn from(error: FileError) -> Self {
-        let message = error.to_string();
+        let message = error.placed();
         Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
     }
 }
@@ -134,23 +110,5 @@ impl From<FileError> for SetupError {
 impl From<SetupError> for RequestError {
     fn from(error: SetupError) -> Self {
         Self { message: error.message, hint: error.hint }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn special_tokens_come_from_the_tokenizer_config() {
-        let config = json!({"added_tokens_decoder": {
-            "7": {"content": "<think>", "special": false},
-            "9": {"content": "<|im_end|>", "special": true},
-        }});
-        let vocabulary = Vocabulary::of_tokenizer_config(&config);
-        assert_eq!(vocabulary.special.get("<think>"), Some(&7));
-        assert_eq!(vocabulary.hidden, ["<|im_end|>"]);
     }
 }

@@ -151,7 +151,8 @@ fn of_citations_with_their_places() {
 #[test]
 fn of_tokens() {
     let bytes: HashMap<u32, Vec<u8>> = [(1, b"a".to_vec()), (2, vec![0xff])].into();
-    let setup = Setup { vocabulary: Vocabulary { bytes: Some(bytes), ..Vocabulary::default() }, ..Setup::default() };
+    let setup =
+        Setup { vocabulary: Vocabulary { bytes: Some(bytes.into()), ..Vocabulary::default() }, ..Setup::default() };
     let pair = Registry::builtin().pair(&setup).expect("a pair");
     let mut message = Message::default();
     let mut parser = pair.parser(&Request::default(), Prompt::Unknown).expect("a parser");

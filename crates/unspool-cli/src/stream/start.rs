@@ -9,10 +9,11 @@ use unspool::Pair;
 use unspool::setup::SetupErrorKind;
 use unspool::suggest;
 use unspool::{
-    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary,
+    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, TokenBytes,
+    Vocabulary,
 };
 
-use super::hex::{IdAndBytes, TokenBytes};
+use super::hex::{IdAndBytes, Spelled};
 use super::reply::Refusal;
 use crate::failure::warn;
 use crate::files::reason;
@@ -156,7 +157,7 @@ fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupErro
     if special.is_empty() {
         return Ok(());
     }
-    let entries: HashSet<&[u8]> = bytes.iter().flat_map(HashMap::values).map(Vec::as_slice).collect();
+    let entries: HashSet<&[u8]> = bytes.iter().flat_map(TokenBytes::iter).map(|(_, bytes)| bytes).collect();
     let has = |token: &str| special.contains_key(token) || entries.contains(token.as_bytes());
     pair.check_vocabulary(has, model)
 }
@@ -174,9 +175,9 @@ fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
 }
 
 fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
-    let bytes = fields.get::<HashMap<u32, TokenBytes>>("vocab")?.map(|vocab| {
-        let decode = |(id, bytes): (u32, TokenBytes)| bytes.decode().map(|bytes| (id, bytes));
-        vocab.into_iter().map(decode).collect::<Result<HashMap<_, _>, _>>()
+    let bytes = fields.get::<HashMap<u32, Spelled>>("vocab")?.map(|vocab| {
+        let decode = |(id, bytes): (u32, Spelled)| bytes.decode().map(|bytes| (id, bytes));
+        vocab.into_iter().map(decode).collect::<Result<TokenBytes, _>>()
     });
     let bytes =
         bytes.transpose().map_err(|what| Refusal::start(format!("`start.vocab`: {what}"), hint_for("vocab")))?;

@@ -99,13 +99,13 @@ impl Continuations {
         let mut end = 0;
         for id in &ids {
             group.push(*id);
-            end += table.get(id).map_or(0, Vec::len);
+            end += table.get(*id).map_or(0, <[u8]>::len);
             if let Some(part) = text.get(at..end).filter(|part| !part.is_empty()) {
                 out.push((part.to_owned(), std::mem::take(&mut group)));
                 at = end;
             }
         }
-        let all = ids.iter().filter_map(|id| table.get(id)).flatten();
+        let all = ids.iter().filter_map(|id| table.get(*id)).flatten();
         if group.is_empty() && all.eq(text.as_bytes().iter()) { out } else { together(text, ids) }
     }
 }

@@ -260,7 +260,7 @@ impl Continuation {
         match ids {
             Some(ids) => {
                 let table = self.all.pair.vocabulary().bytes.as_ref();
-                let bytes = |id| table.and_then(|table| table.get(&id)).cloned().unwrap_or_default();
+                let bytes = |id| table.and_then(|table| table.get(id)).unwrap_or_default().to_vec();
                 prompt.encoded.extend(ids.into_iter().map(|id| PromptToken { id, bytes: bytes(id) }));
             }
             // Then the text says it all.

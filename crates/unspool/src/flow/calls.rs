@@ -1,18 +1,20 @@
 //! Calls: their announcement, their body, their closers.
 
-use crate::body::{BodyMachine, Cx, Out, Status};
+use crate::body::{BodyMachine, Cx, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::request::IncompleteCalls;
 use crate::scan::{Match, blanks};
 
-use super::numbered::AlternativeId;
+use super::numbered::FormId;
 use super::state::{Call, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
 pub(crate) struct Opened {
-    pub(crate) alternative: AlternativeId,
+    pub(crate) form: FormId,
+    /// A block opens with it.
+    pub(crate) block: bool,
     pub(crate) name: String,
     pub(crate) id: Option<String>,
     /// The tag closed itself.
@@ -31,8 +33,18 @@ struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
-    /// Kind, place in the step's input (`None`: the call's own), text and message.
-    notes: Vec<(DiagnosticKind, Option<usize>, String, String)>,
+    notes: Vec<Noted>,
+}
+
+/// What a body said is odd, before its place in the output is known.
+struct Noted {
+    kind: DiagnosticKind,
+    /// Place in the step's input; `None`: the call's own.
+    at: Option<isize>,
+    text: String,
+    /// What a repair read in its place.
+    read: Option<String>,
+    message: String,
 }
 
 impl<'a> Writer<'a> {
@@ -60,7 +72,8 @@ impl Out for Writer<'_> {
             json = &json[..room];
             open.full = true;
             let what = "the arguments are longer than the limit; their rest is left out";
-            self.notes.push((DiagnosticKind::LimitReached, None, open.name.clone(), what.to_owned()));
+            let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
+            self.notes.push(Noted { kind, at: None, text, read: None, message });
         }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
@@ -71,7 +84,13 @@ impl Out for Writer<'_> {
     }
 
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.notes.push((kind, Some(at), text.to_owned(), message.to_owned()));
+        let (text, message) = (text.to_owned(), message.to_owned());
+        self.notes.push(Noted { kind, at: Some(at.cast_signed()), text, read: None, message });
+    }
+
+    fn repaired(&mut self, Repair { at, text, read, message }: Repair<'_>) {
+        let (text, read, message) = (text.to_owned(), Some(read.to_owned()), message.to_owned());
+        self.notes.push(Noted { kind: DiagnosticKind::Repaired, at: Some(at), text, read, message });
     }
 }
 
@@ -103,12 +122,11 @@ impl Flow<'_> {
             self.content_gap(lead);
         }
         self.decide_thought();
-        let alternative = &self.tables.alternatives[opened.alternative];
-        let in_block = alternative.block.is_some() || self.s.in_block;
+        let in_block = opened.block || self.s.in_block;
         self.s.in_block = in_block;
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
-        let mut call = Call { form: alternative.form, in_block, machine, open: None, start, raw };
+        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
         self.announce_call(&mut call, &opened.name, opened.id);
         for (from, to) in opened.strays {
             let at = opened.start + from as u64;
@@ -196,9 +214,12 @@ impl Flow<'_> {
         }
         let at = self.pos;
         self.pos += step.consumed;
-        for (kind, place, text, message) in notes {
-            let offset = place.map_or(start, |place| self.offset(at + place));
-            self.note(kind, offset, &text, &message);
+        for noted in notes {
+            let offset = noted.at.map_or(start, |place| self.offset(at).saturating_add_signed(place as i64));
+            match noted.read {
+                Some(read) => self.repaired(offset, &noted.text, &read, &noted.message),
+                None => self.note(noted.kind, offset, &noted.text, &noted.message),
+            }
         }
         match step.status {
             Status::More => Go::Wait,

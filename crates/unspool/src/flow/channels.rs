@@ -6,11 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::file::{Channels, Route, RouteAs};
-use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
-use super::numbered::{AlternativeId, FormId};
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
 
@@ -51,8 +49,7 @@ impl ChannelTables {
     }
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
-    pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = prompt.text().map(|prompt| prompt.text).unwrap_or_default();
+    pub(crate) fn start(&self, text: &str) -> (State, bool) {
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];
@@ -183,12 +180,18 @@ impl Flow<'_> {
         let w = self.w;
         let start = self.offset(self.pos);
         let raw = w[self.pos..end].to_owned();
-        let machine = self.tables.forms[FormId::FIRST].body.machine();
+        let Some(form) = self.tables.message_form else {
+            // No call can be read with this pair: as with a request that wants none, it is text as it stands.
+            self.s.place = Place::Raw;
+            self.s.fresh = false;
+            self.give(end);
+            return;
+        };
+        let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
         let (name, strays) = (name.to_owned(), Vec::new());
-        let opened =
-            Opened { alternative: AlternativeId::FIRST, name, id: None, closed: false, origin, raw, start, strays };
+        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays };
         self.announce(opened, machine);
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod numbered;
 mod opening;
 mod openings;
 mod roles;
+mod saved;
 pub(crate) mod scanset;
 pub(crate) mod state;
 pub(crate) mod tables;

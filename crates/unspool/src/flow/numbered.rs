@@ -56,11 +56,6 @@ impl FormId {
     pub(crate) const FIRST: Self = Self(0);
 }
 
-impl AlternativeId {
-    /// The first way to open a call.
-    pub(crate) const FIRST: Self = Self(0);
-}
-
 /// A table whose entries have numbers of the type `Id`.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbered<Id, T> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::body::params::{blank_marks, escape};
-use crate::body::{Cx, Eof, Out, Status};
+use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Op, Program, Thread};
@@ -22,6 +22,7 @@ struct Silent;
 impl Out for Silent {
     fn args(&mut self, _json: &str) {}
     fn note(&mut self, _kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {}
+    fn repaired(&mut self, _repair: Repair<'_>) {}
 }
 
 impl Flow<'_> {
@@ -138,24 +139,24 @@ impl Flow<'_> {
     /// An opening's template fits up to its body. `next`: what the bytes may be if the body turns out to be no call.
     fn accept(&mut self, alternative: AlternativeId, thread: &Thread, origin: Origin, next: Vec<AlternativeId>) {
         let tables = self.tables;
-        let form = tables.alternatives[alternative].form;
+        let Alternative { form, block, guided, ref program, .. } = tables.alternatives[alternative];
+        let block = block.is_some();
         let machine = tables.forms[form].body.machine();
         let held = &self.w[self.pos..];
         let raw = held[..thread.pos].to_owned();
         let held = &in_tags(held, tables.marks);
         let start = self.offset(self.pos);
-        let guided = tables.alternatives[alternative].guided;
         if machine.names_itself() {
             self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read: thread.pos, machine, next }));
             return;
         }
         let (name, id) = match (guided, &self.wishes.choice) {
             (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
-            _ => self.read_name(&tables.alternatives[alternative].program, thread, held),
+            _ => self.read_name(program, thread, held),
         };
         self.pos += thread.pos;
         let strays = thread.strays.clone();
-        let opened = Opened { alternative, name, id, closed: thread.closed, origin, raw, start, strays };
+        let opened = Opened { form, block, name, id, closed: thread.closed, origin, raw, start, strays };
         self.announce(opened, machine);
     }
 
@@ -201,9 +202,9 @@ impl Flow<'_> {
             let raw = self.w[self.pos..self.pos + early.read].to_owned();
             self.pos += early.read;
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
-            let (alternative, origin) = (early.alternative, early.origin);
-            let strays = Vec::new();
-            let opened = Opened { alternative, name, id, closed: false, origin, raw, start, strays };
+            let Alternative { form, block, .. } = tables.alternatives[early.alternative];
+            let (origin, block, strays) = (early.origin, block.is_some(), Vec::new());
+            let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays };
             self.announce(opened, early.machine);
         } else if early.next.is_empty() {
             self.retreat_early(early);

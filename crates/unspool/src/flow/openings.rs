@@ -29,16 +29,20 @@ impl Builder<'_> {
         let mut calls = Vec::new();
         for call in templates {
             let slot = call.body().ok_or_else(|| {
-                ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
+                ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".into())
             })?;
-            let body = BodySpec::new(slot, tools, follow.clone()).map_err(|m| ("tools".to_owned(), m))?;
+            let body = BodySpec::new(slot, tools, follow.clone()).map_err(|told| (words_of(slot), told))?;
             let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
             let mut closers = literals(after, tools.loose);
             if let Some(words) = self.channel_words() {
                 // What ends the message is the flow's to read.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
-            calls.push((self.forms.push(Form { body, closers }), call));
+            let form = self.forms.push(Form { body, closers });
+            if slot != Slot::Envelope {
+                self.message_form.get_or_insert(form);
+            }
+            calls.push((form, call));
         }
         let structure = structure(format, &follow);
         for block in blocks {
@@ -219,7 +223,7 @@ impl Builder<'_> {
             arguments: List(vec!["parameters".into(), "arguments".into()]),
             ..Default::default()
         };
-        let fault = |m| ("tools".to_owned(), m);
+        let fault = |told| ("tools".to_owned(), told);
         let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(fault)?;
         let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(fault)?;
         for (text, body, guided) in [
@@ -246,6 +250,18 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// The key under which the words of an argument syntax stand.
+fn words_of(slot: Slot) -> String {
+    let key = match slot {
+        Slot::Envelope => "tools.envelope",
+        Slot::Params => "tools.param",
+        Slot::Elements => "tools.elements",
+        Slot::Literals => "tools.literals",
+        _ => "tools.call",
+    };
+    key.to_owned()
 }
 
 /// Literals that mark structure behind a call's name.

@@ -92,6 +92,8 @@ pub(crate) struct Tables {
     pub(crate) openings: Numbered<OpeningId, Vec<AlternativeId>>,
     pub(crate) alternatives: Numbered<AlternativeId, Alternative>,
     pub(crate) forms: Numbered<FormId, Form>,
+    /// The call whose arguments a message to a function is (channels): the first that does not bring the name itself.
+    pub(crate) message_form: Option<FormId>,
     pub(crate) blocks: Numbered<BlockId, Block>,
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
     /// Byte-level marks are white space in tags.
@@ -127,6 +129,7 @@ pub(super) struct Builder<'a> {
     pub(super) trails: Numbered<TrailId, Vec<Strip>>,
     pub(super) alternatives: Numbered<AlternativeId, Alternative>,
     pub(super) forms: Numbered<FormId, Form>,
+    pub(super) message_form: Option<FormId>,
     pub(super) blocks: Numbered<BlockId, Block>,
     pub(super) openings: Numbered<OpeningId, Vec<AlternativeId>>,
     /// First literals of openings, by where they count.
@@ -148,6 +151,7 @@ impl Tables {
             trails: Numbered::new(),
             alternatives: Numbered::new(),
             forms: Numbered::new(),
+            message_form: None,
             blocks: Numbered::new(),
             openings: Numbered::new(),
             open_outside: Vec::new(),
@@ -261,6 +265,7 @@ impl Builder<'_> {
             sets,
             openings: self.openings,
             alternatives: self.alternatives,
+            message_form: self.message_form,
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
@@ -325,7 +330,7 @@ impl Builder<'_> {
         }
         let markers = |t: &Template| {
             t.markers(Slot::Thought)
-                .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".to_owned()))
+                .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".into()))
         };
         format.syntax.thoughts.iter().map(markers).collect()
     }
@@ -340,7 +345,7 @@ impl Builder<'_> {
             for frame in &format.syntax.frames {
                 let (open, close) = frame
                     .markers(Slot::Content)
-                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".to_owned()))?;
+                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".into()))?;
                 opens.push(self.role(open, false));
                 closes.push(self.role(close, false));
             }

@@ -1,5 +1,6 @@
 //! Formats: one file of templates per model family.
 
+pub(crate) mod check;
 mod clash;
 pub mod detect;
 mod example;

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::check;
 use super::clash::clash;
 use super::file::{FormatFile, List, Names};
+use super::template::Slot;
+use crate::told::Told;
 
 /// What a variant's conditions are asked about.
 #[derive(Debug, Clone, Default)]
@@ -42,13 +45,17 @@ pub struct FileError {
 const HINT: &str =
     "docs/format-language.md lists all words and slots; `unspool formats NAME` shows a format that works";
 
+impl FileError {
+    /// What is wrong, and where, without the hint.
+    pub(crate) fn placed(&self) -> String {
+        let key = if self.key.is_empty() { String::new() } else { format!("`{}`: ", self.key) };
+        format!("{}:{}: {key}{}", self.path, self.line, self.message)
+    }
+}
+
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}: ", self.path, self.line)?;
-        if !self.key.is_empty() {
-            write!(f, "`{}`: ", self.key)?;
-        }
-        f.write_str(&self.message)
+        write!(f, "{}\n  hint: {}", self.placed(), self.hint)
     }
 }
 
@@ -113,6 +120,10 @@ impl Source {
             Some(Value::Table(t)) => t,
             Some(_) => return Err(fault("vars", "must be a table".into())),
         };
+        if let Some(name) = vars.keys().find(|name| Slot::named(name).is_some() || name.starts_with(['?', '*'])) {
+            let error = fault(&format!("vars.{name}"), format!("`{{{name}}}` is a slot of templates"));
+            return Err(FileError { hint: "give the variable a name that no slot has".to_owned(), ..error });
+        }
         let extends = match base.remove("extends") {
             None => None,
             Some(Value::String(s)) => Some(s),
@@ -151,25 +162,30 @@ impl Source {
     }
 
     /// Every variant by itself must give words that can be read.
-    fn check_all(&self) -> Result<(), FileError> {
+    pub(crate) fn check_all(&self) -> Result<(), FileError> {
         if self.extends.is_some() {
+            // The other file's values are still to come.
             return Ok(());
         }
-        self.unambiguous(&self.words(self.base.clone(), &HashMap::new(), None)?, None)?;
+        let mut all = vec![self.words(self.base.clone(), &HashMap::new(), None)?];
         for (i, variant) in self.variants.iter().enumerate() {
             let mut table = self.base.clone();
             merge(&mut table, &variant.table);
-            self.unambiguous(&self.words(table, &HashMap::new(), Some(i))?, Some(i))?;
+            all.push(self.words(table, &HashMap::new(), Some(i))?);
         }
-        Ok(())
+        // Several variants may hold at once, so what one waits for may be another's.
+        all.iter().enumerate().try_for_each(|(i, words)| self.check(words, &all, i.checked_sub(1)))
     }
 
-    fn unambiguous(&self, words: &FormatFile, variant: Option<usize>) -> Result<(), FileError> {
-        let Some(clash) = clash(words) else { return Ok(()) };
+    fn check(&self, words: &FormatFile, all: &[FormatFile], variant: Option<usize>) -> Result<(), FileError> {
         let line = |key: &str| {
             let inside = variant.map(|i| format!("variant.{i}.{key}")).filter(|k| has_line(&self.lines, k));
             line_of(&self.lines, &inside.unwrap_or_else(|| key.to_owned()))
         };
+        if let Some((key, told)) = check::fault(words, all) {
+            return Err(FileError { line: line(&key), ..self.error(&key, told) });
+        }
+        let Some(clash) = clash(words) else { return Ok(()) };
         let message = format!("{}, see `{}` in line {}", clash.message, clash.first, line(&clash.first));
         let hint = "give the two different texts, or leave one out".to_owned();
         Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message, hint })
@@ -212,15 +228,14 @@ impl Source {
         self.words(table, &self.variables(facts), None)
     }
 
-    /// Line of a key, for errors found later.
-    #[must_use]
-    pub fn error(&self, key: &str, message: String) -> FileError {
+    /// A fault of a key, found later.
+    pub(crate) fn error(&self, key: &str, told: Told) -> FileError {
         FileError {
             path: self.path.clone(),
             line: line_of(&self.lines, key),
             key: key.to_owned(),
-            message,
-            hint: HINT.to_owned(),
+            message: told.message,
+            hint: told.hint.unwrap_or_else(|| HINT.to_owned()),
         }
     }
 

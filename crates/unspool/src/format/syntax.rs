@@ -4,9 +4,10 @@ use std::ops::Deref;
 
 use super::file::FormatFile;
 use super::template::Template;
+use crate::told::Told;
 
 /// A key of a format file, and what is wrong with it.
-pub(crate) type Fault = (String, String);
+pub(crate) type Fault = (String, Told);
 
 /// The templates of a format; of each list the first is written, and all are read.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +56,7 @@ fn all(texts: &[String], key: &str) -> Result<Vec<Template>, Fault> {
 }
 
 fn one(text: &str, key: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|e| (key.to_owned(), e.message))
+    Template::parse(text).map_err(|e| (key.to_owned(), e.message.into()))
 }
 
 /// A format: its words, and what its templates say.

@@ -151,7 +151,7 @@ impl<'a> Calls<'a> {
     }
 
     fn name(&self, function: &Function) -> Filled {
-        crate::render::check_name(&function.name, self.file.tools.loose)
+        crate::render::check_name(&function.name, self.file.tools.loose, self.words.limits)
             .map_err(|e| GrammarError::new(&format!("the function's name {:?} {}", function.name, e.message)))?;
         let in_attribute = self.words.calls.first().is_some_and(|call| {
             call.parts.iter().any(|p| matches!(p, Part::Attrs(a) if a.iter().any(|(_, s)| *s == Slot::Name)))
@@ -232,7 +232,7 @@ impl<'a> Calls<'a> {
 
     fn params(&self, function: &Function) -> Filled {
         let param = self.words.params.first().ok_or_else(|| GrammarError::new("the format shows no parameter"))?;
-        let params = Params::new(self.file, param, self.in_value());
+        let params = Params::new((self.file, self.words.limits), param, self.in_value());
         let schema = schema::arguments(&function.parameters);
         match self.file.grammar.free {
             _ if function.strict => params.strict(&schema),
@@ -244,7 +244,7 @@ impl<'a> Calls<'a> {
     fn elements(&mut self, function: &Function) -> Filled {
         let schema = schema::arguments(&function.parameters);
         self.rules.forget_names();
-        let mut elements = Elements::new(self.file, &mut self.rules);
+        let mut elements = Elements::new((self.file, self.words.limits), &mut self.rules);
         if function.strict { elements.strict(&schema) } else { elements.free(&schema) }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::format::marker::literal_text;
 use crate::format::syntax::Format;
 use crate::format::template::{Slot, Template};
+use crate::limits::Limits;
 
 use super::node::{Avoid, Node, Rules};
 use super::params::members;
@@ -19,14 +20,15 @@ pub(super) struct Elements<'a> {
     tags: Avoid,
     item: &'a str,
     rules: &'a mut Rules,
+    limits: &'a Limits,
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(file: &'a Format, rules: &'a mut Rules) -> Self {
+    pub(super) fn new((file, limits): (&'a Format, &'a Limits), rules: &'a mut Rules) -> Self {
         let (open, close) = &file.syntax.element;
         let begins = [open, close].map(|t| literal_text(t.before(|s| s == Slot::Key)));
         let tags = Avoid { loose: file.tools.loose, ..Avoid::nothing() }.and(begins);
-        Self { open, close, tags, item: &file.tools.elements.item, rules }
+        Self { open, close, tags, item: &file.tools.elements.item, rules, limits }
     }
 
     /// Arguments that fit a schema.
@@ -56,7 +58,7 @@ impl<'a> Elements<'a> {
     }
 
     fn element(&mut self, key: &str, place: Place<'_>) -> Result<Node, GrammarError> {
-        crate::render::check_key(key, false)
+        crate::render::check_key(key, false, self.limits)
             .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
         let tag = |template: &Template| {
             fill::parts(&template.parts, &mut |_| Ok(Node::text(key))).map(|parts| Node::sequence(parts).prefix())

@@ -35,6 +35,11 @@ impl<'a> Syntax<'a> {
         Self { words, file, structure: words.in_value() }
     }
 
+    /// The bounds of who reads what is written.
+    pub(super) fn limits(&self) -> &'a Limits {
+        self.words.limits
+    }
+
     /// Writes the value of an attribute.
     pub(super) fn attribute(&self, text: &str, out: &mut String) {
         escape(self.file.tools.params.attr, text, true, out);
@@ -54,7 +59,7 @@ impl Cx<'_> {
     pub(super) fn write(&self, slot: Slot, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
         match slot {
             Slot::Params => params::write(self, arguments, out),
-            Slot::Kwargs => kwargs::write(arguments, out),
+            Slot::Kwargs => kwargs::write(self.syntax.limits(), arguments, out),
             Slot::Literals => literals::write(self, arguments, out),
             Slot::Elements => elements::write(self, arguments, out),
             _ => Ok(()),
@@ -80,12 +85,12 @@ fn escape(how: Escape, text: &str, quotes: bool, out: &mut String) {
 }
 
 /// Checks that a key can stand in a tag.
-pub(crate) fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_key(key: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
     if key.is_empty() {
         return refuse("is empty");
     }
-    if key.len() > Limits::default().name {
+    if key.len() > limits.name {
         return refuse("is longer than a key may be");
     }
     if key.bytes().any(ends_name) || key.contains(char::is_control) || key.trim() != key {

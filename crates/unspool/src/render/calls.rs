@@ -64,19 +64,52 @@ struct Run<'a> {
 
 impl<'a> Calls<'a> {
     fn check(&self) -> Result<(), RenderError> {
-        let limits = Limits::default();
+        let limits = self.words.limits;
+        if self.calls.len() > limits.calls {
+            return Err(RenderError::at("tool_calls", "are more than the limit `calls` allows"));
+        }
         for (i, call) in self.calls.iter().enumerate() {
             let place = format!("tool_calls[{i}]");
-            check_name(&call.name, self.file.tools.loose).map_err(|e| e.inside(&format!("{place}.name")))?;
+            check_name(&call.name, self.file.tools.loose, limits).map_err(|e| e.inside(&format!("{place}.name")))?;
             if self.words.channels().is_some_and(|c| is_addressee(&call.name, c)) {
                 return Err(RenderError::at(&format!("{place}.name"), "is who the format sends other messages to"));
             }
             if !call.complete {
                 return Err(RenderError::at(&place, "is not complete, and no syntax says that"));
             }
-            value::check(&call.arguments, limits.depth).map_err(|e| e.inside(&format!("{place}.arguments")))?;
+            let place = format!("{place}.arguments");
+            value::check(&call.arguments, limits.depth).map_err(|e| e.inside(&place))?;
+            if call.arguments.len() > limits.arguments {
+                return Err(RenderError::at(&place, "are longer than the limit `arguments` allows"));
+            }
+            if self.opening(call) > limits.head {
+                return Err(RenderError::at(
+                    &place,
+                    "have no place: the call's opening is longer than the limit `head`",
+                ));
+            }
         }
         Ok(())
+    }
+
+    /// Length of what is written before a call's arguments, id and index at their longest.
+    fn opening(&self, call: &ToolCall) -> usize {
+        let block = self.words.blocks.first().map_or(&[][..], |block| block.before(|s| s == Slot::Calls));
+        let parts = block.iter().chain(self.template.before(Slot::is_body));
+        let name = call.name.len();
+        let id = name.max(call.id.len()) + self.file.ids.call.as_deref().map_or(0, str::len);
+        let slot = |slot: &Slot| match slot {
+            Slot::Name => name,
+            Slot::Id => id,
+            _ => 0,
+        };
+        parts
+            .map(|part| match part {
+                Part::Text(text) | Part::Optional(text) | Part::Free(text) => text.len(),
+                Part::Slot(of) => slot(of),
+                Part::Attrs(attrs) => attrs.iter().map(|(text, of)| text.len() + "=\"\"".len() + slot(of)).sum(),
+            })
+            .sum()
     }
 
     /// Whether calls are written as one JSON list.
@@ -255,12 +288,12 @@ impl Fill for Head<'_> {
 }
 
 /// Checks that a name can stand in every kind of head.
-pub(crate) fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_name(name: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", why));
     if name.is_empty() {
         return refuse("is empty");
     }
-    if name.len() > Limits::default().name {
+    if name.len() > limits.name {
         return refuse("is longer than a name may be");
     }
     if name.bytes().any(ends_name) || name.contains(|c: char| c.is_whitespace() || c.is_control()) {

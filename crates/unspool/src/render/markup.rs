@@ -38,7 +38,8 @@ impl Literals {
 
     /// The first literal that begins in `text`; it may end in what is written `after` it.
     pub(crate) fn within(&self, text: &str, after: &str) -> Option<&str> {
-        let joined = joined(text, after);
+        let longest = self.list.iter().map(Literal::longest).max().unwrap_or(0);
+        let joined = joined(text, after, longest);
         let bytes = joined.as_bytes();
         (0..text.len())
             .find_map(|at| self.list.iter().find(|l| matches!(l.at(&bytes[at..]), Match::Full(_))))
@@ -47,8 +48,8 @@ impl Literals {
 }
 
 /// `text` and the beginning of what comes after it: as much as can belong to a literal or head that begins in `text`.
-fn joined(text: &str, after: &str) -> String {
-    let most = after.len().min(Limits::default().head);
+fn joined(text: &str, after: &str, most: usize) -> String {
+    let most = after.len().min(most);
     let end = (0..=most).rev().find(|i| after.is_char_boundary(*i)).unwrap_or(0);
     format!("{text}{}", &after[..end])
 }
@@ -82,10 +83,10 @@ impl Opening {
     }
 
     /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
-    pub(crate) fn begins_in(&self, text: &str, after: &str) -> bool {
-        let joined = joined(text, after);
+    pub(crate) fn begins_in(&self, text: &str, after: &str, limits: &Limits) -> bool {
+        let joined = joined(text, after, limits.head);
         let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
-        self.places(places, &joined).any(|at| self.fits(&joined, at))
+        self.places(places, &joined).any(|at| self.fits(&joined, at, limits))
     }
 
     fn places<'a>(&self, range: Range<usize>, joined: &'a str) -> impl Iterator<Item = usize> + use<'a> {
@@ -93,10 +94,10 @@ impl Opening {
         range.filter(|at| joined.is_char_boundary(*at)).take(most)
     }
 
-    fn fits(&self, joined: &str, at: usize) -> bool {
+    fn fits(&self, joined: &str, at: usize, limits: &Limits) -> bool {
         let rest = &joined[at..];
         let mut thread = Thread::at(0);
-        if thread.advance(&self.head, rest, true, &Limits::default()) != Advance::Accept {
+        if thread.advance(&self.head, rest, true, limits) != Advance::Accept {
             return false;
         }
         let body = &rest.as_bytes()[thread.pos..];
@@ -190,17 +191,17 @@ mod tests {
         assert!(!is_markup(block.first_literal().unwrap()));
         let parts = [&block.parts[..1], &call.parts[..2]].concat();
         let opening = Opening::new(&parts, call.body(), false).only_at_start(true);
-        assert!(opening.begins_in(" [tide(x", ""));
-        assert!(!opening.begins_in("[1] See tide(x)", ""));
-        assert!(!opening.begins_in("As in [tide(x)]", ""));
+        assert!(opening.begins_in(" [tide(x", "", &Limits::default()));
+        assert!(!opening.begins_in("[1] See tide(x)", "", &Limits::default()));
+        assert!(!opening.begins_in("As in [tide(x)]", "", &Limits::default()));
     }
 
     #[test]
     fn a_plain_word_is_an_opening_only_before_its_body() {
         let call = Template::parse("functools{envelope}").unwrap();
         let opening = Opening::new(&call.parts[..1], call.body(), false).container(Container::Array);
-        assert!(opening.begins_in("import functools", "[{"));
-        assert!(!opening.begins_in("import functools, then [x]", ""));
+        assert!(opening.begins_in("import functools", "[{", &Limits::default()));
+        assert!(!opening.begins_in("import functools, then [x]", "", &Limits::default()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::format::file::{Channels, Content, Into, Off, StartState, Where};
 use crate::format::marker::{is_markup, is_word, literal_text};
 use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
+use crate::limits::Limits;
 use crate::request::Request;
 use crate::scan::{Cut, cuts};
 use crate::switches::{kwargs, thinks};
@@ -27,6 +28,8 @@ pub(crate) enum Thinking {
 pub(crate) struct Words<'a> {
     pub(crate) reasoning: Option<&'a Format>,
     pub(crate) tools: Option<&'a Format>,
+    /// The bounds of who reads what is written.
+    pub(crate) limits: &'a Limits,
     pub(crate) thinking: Thinking,
     pub(crate) thoughts: &'a [Template],
     pub(crate) frames: &'a [Template],
@@ -39,7 +42,7 @@ impl<'a> Words<'a> {
     pub(crate) fn read(
         reasoning: Option<&'a Format>,
         tools: Option<&'a Format>,
-        request: &Request,
+        (request, limits): (&Request, &'a Limits),
     ) -> Result<Self, RenderError> {
         let reasoning = reasoning.or(tools.filter(|f| f.bound));
         let frames = [reasoning, tools].into_iter().flatten().map(|f| &f.syntax.frames).find(|f| !f.is_empty());
@@ -47,6 +50,7 @@ impl<'a> Words<'a> {
         Ok(Self {
             reasoning,
             tools,
+            limits,
             thinking: reasoning.map_or(Ok(Thinking::Unknown), |f| thinking(f, request))?,
             thoughts: thought.map_or(&[], |s| &s.thoughts),
             frames: frames.map_or(&[], Vec::as_slice),

@@ -240,7 +240,7 @@ impl Case {
             vocabulary: Vocabulary {
                 special: self.special_token_ids.clone(),
                 hidden: self.hidden_special_tokens.clone(),
-                bytes,
+                bytes: bytes.map(Into::into),
             },
             tokenizer_config: self.tokenizer_config.clone(),
             incomplete_calls: self.incomplete_calls,

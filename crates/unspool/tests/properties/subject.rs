@@ -76,7 +76,7 @@ impl Subject {
             vocabulary: Vocabulary {
                 special: source.special.iter().map(|(text, id)| (text.clone(), *id)).collect(),
                 hidden: Vec::new(),
-                bytes: Some(bytes),
+                bytes: Some(bytes.into()),
             },
             tokenizer_config: source.config.clone(),
             incomplete_calls: calls,

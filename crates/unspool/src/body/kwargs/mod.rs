@@ -19,6 +19,7 @@ use crate::format::file::Tools;
 use crate::json::write::string_piece;
 use crate::keyword::keyword;
 use crate::scan::{Literal, Match, is_blank};
+use crate::told::Told;
 
 /// What the machine has to know about its format.
 #[derive(Debug, Clone, Default)]
@@ -31,10 +32,10 @@ pub(crate) struct KwargsSpec {
 
 impl KwargsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let Follow { call_close, block_close, call_open } = follow;
         if call_close.is_empty() || !call_close.iter().all(|l| l.text().starts_with(')')) {
-            return Err("tools.call: `{kwargs}` must stand in brackets\nhint: write `{name}({kwargs})`".into());
+            return Err(Told::new("`{kwargs}` must stand in brackets", "write `{name}({kwargs})`"));
         }
         let separators = tools.between.iter().map(|text| text.trim());
         let between = separators.filter(|text| !text.is_empty()).map(|text| Literal::new(text, false)).collect();

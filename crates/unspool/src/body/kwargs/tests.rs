@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::DiagnosticKind;
+use crate::body::Repair;
 use crate::keyword;
 use crate::limits::Limits;
 
@@ -19,6 +20,9 @@ impl Out for Read {
     }
     fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         self.notes.push(format!("{kind:?} {text}"));
+    }
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.notes.push(format!("{} -> {}", repair.text, repair.read));
     }
 }
 
@@ -254,7 +258,7 @@ fn limits_hold() {
 
 #[test]
 fn a_body_in_brackets_of_another_kind_is_refused() {
-    assert!(KwargsSpec::new(&Tools::default(), Follow::default()).unwrap_err().contains("hint:"));
+    assert!(KwargsSpec::new(&Tools::default(), Follow::default()).unwrap_err().hint.is_some());
 }
 
 const FRAGMENTS: &[&str] = &[

@@ -21,8 +21,9 @@ pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> R
     let (open, close) = &cx.syntax.file.syntax.element;
     let mut tags = Literals::new(tools.loose);
     tags.add([open, close].map(|t| literal_text(t.before(|s| s == Slot::Key))));
-    let elements =
-        Elements { open, close, item: &tools.elements.item, tags, rules: typed::rules(tools.silent, tools.python) };
+    let limits = cx.syntax.limits();
+    let rules = typed::rules(tools.silent, tools.python, limits);
+    let elements = Elements { open, close, item: &tools.elements.item, tags, rules, limits };
     elements.members(arguments, |key| Typed::parameter(cx.schema, key), out)
 }
 
@@ -34,6 +35,7 @@ struct Elements<'a> {
     /// What begins a tag.
     tags: Literals,
     rules: Rules,
+    limits: &'a Limits,
 }
 
 impl Elements<'_> {
@@ -54,7 +56,7 @@ impl Elements<'_> {
     }
 
     fn check_name(&self, key: &str) -> Result<(), RenderError> {
-        check_key(key, false)?;
+        check_key(key, false, self.limits)?;
         if key.starts_with(['/', '$']) || key.contains(char::is_whitespace) {
             return Err(RenderError::at("", "is no name that an element can have"));
         }
@@ -112,7 +114,7 @@ impl Elements<'_> {
         if !kinds.is_empty() && kinds.or(containers()) == containers() {
             return refuse("is no list or object, and the schema allows nothing else".to_owned());
         }
-        if text.len() > Limits::default().argument {
+        if text.len() > self.limits.argument {
             return refuse("is longer than a value may be whose type needs its end".to_owned());
         }
         if let Some(tag) = self.tags.within(text, "") {
