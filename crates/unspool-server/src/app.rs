@@ -74,6 +74,11 @@ impl App {
         }
         warn_of(registry.warnings());
         warn_of(pair.warnings());
+        if let Some(misfit) = model.misfit(&pair, (names[0].is_some(), names[1].is_some())) {
+            tracing::warn!(
+                "the chat template may not fit the parsers: {misfit}; hint: `unspool template check` shows it"
+            );
+        }
         warn_of_length(config.answers.max_model_len, model.longest_context());
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",

@@ -179,6 +179,17 @@ impl Pair {
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
     }
 
+    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    #[must_use]
+    pub fn words(&self, half: Half) -> Option<FormatFile> {
+        let plan = self.plan(&Map::new(), false).ok()?;
+        let format = match half {
+            Half::Reasoning => plan.reasoning.as_ref(),
+            Half::Tools => plan.tools.as_ref(),
+        };
+        format.map(|format| format.words().clone())
+    }
+
     /// The words of both halves without any request switch.
     pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, SetupError> {
         self.plan(&kwargs(request), false)

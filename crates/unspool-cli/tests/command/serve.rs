@@ -21,7 +21,7 @@ impl Gateway {
     }
 
     /// With its standard error somewhere else.
-    fn telling(arguments: &[&str], errors: Stdio) -> Self {
+    pub(crate) fn telling(arguments: &[&str], errors: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
             .args(["serve", "--port", "0", "--mock-rate", "0"])
             .args(arguments)
@@ -54,7 +54,7 @@ impl Gateway {
     }
 
     /// Ends it, and gives what it told.
-    fn told(mut self) -> String {
+    pub(crate) fn told(mut self) -> String {
         let mut errors = self.child.stderr.take().expect("a pipe");
         let _ = self.child.kill();
         let mut told = String::new();
