@@ -79,7 +79,7 @@ impl Flow<'_> {
     }
 
     /// Whether it is the next message that may open, not a call.
-    fn opens_message(&self, opening: OpeningId) -> bool {
+    pub(crate) fn opens_message(&self, opening: OpeningId) -> bool {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
@@ -237,12 +237,7 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last])
             && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
         {
-            // White space beside it stays.
-            if origin.fresh {
-                self.lead(self.pos + origin.lead, false);
-            } else {
-                self.give(self.pos + origin.lead);
-            }
+            self.vanish(self.pos + origin.lead);
             self.pos = to;
             self.s.seen = 0;
             return;

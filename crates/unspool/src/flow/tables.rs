@@ -72,6 +72,8 @@ pub(crate) struct Words {
     pub(crate) wait_after: bool,
     pub(crate) into_content: bool,
     pub(crate) has_thoughts: bool,
+    /// Pieces of a field lose white space beside markup.
+    pub(crate) edges: bool,
     pub(crate) unanswered: Option<String>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) native_ids: Option<String>,
@@ -462,6 +464,8 @@ impl Builder<'_> {
             one_block,
             wait_after: reasoning.is_some_and(|f| f.reasoning.after == AfterThought::Wait),
             into_content: reasoning.is_some_and(|f| f.reasoning.into == Into::Content),
+            edges: self.both().all(|f| f.channels.is_none() && f.start.state != StartState::Header)
+                && reasoning.is_none_or(|f| f.reasoning.into != Into::Content),
             has_thoughts: !thoughts.is_empty() && !self.source.plain,
             unanswered: reasoning.and_then(|f| f.cutoff.unanswered.clone()),
             filters,

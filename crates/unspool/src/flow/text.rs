@@ -27,18 +27,21 @@ impl<'a> Flow<'a> {
         let bytes = self.w.as_bytes();
         let mut from = self.pos;
         loop {
+            let edges = self.has_edges();
             let Some(at) = set.candidate(bytes, from) else {
-                self.give(self.w.len());
+                let end = self.w.len();
+                self.give(if edges && !self.over() { self.edge(end) } else { end });
                 return Go::Wait;
             };
             match self.look(set, at) {
                 At::Nothing => from = at + 1,
                 At::Partial => {
-                    self.give(at);
+                    self.give(if edges { self.edge(at) } else { at });
                     return Go::Wait;
                 }
                 At::Found(found) => {
-                    self.give(at);
+                    let ends = edges && self.ends_piece(set.patterns[found.pattern].action);
+                    self.give(if ends { self.edge(at) } else { at });
                     self.act(at, found);
                     return Go::Again;
                 }
@@ -92,6 +95,11 @@ impl<'a> Flow<'a> {
     /// Framing was dropped; where two pieces of a field meet it stays.
     fn stripped(&mut self, n: usize, of_marker: bool) {
         let text = &self.w[self.pos..self.pos + n];
+        if !of_marker && self.has_edges() {
+            // White space; what comes behind it says whether it is an edge.
+            self.keep_pending(self.pos + n);
+            return;
+        }
         if !of_marker {
             if self.s.place.thinks() {
                 self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
@@ -114,7 +122,9 @@ impl<'a> Flow<'a> {
         if at == bytes.len() {
             if self.over() {
                 // Only white space came: it goes, or ends the thought.
-                if self.s.place.thinks() {
+                if self.has_edges() {
+                    self.end_fresh();
+                } else if self.s.place.thinks() {
                     self.give(at);
                 }
                 self.pos = at;
@@ -160,6 +170,9 @@ impl<'a> Flow<'a> {
                         return Go::Again;
                     }
                 }
+                if self.has_edges() {
+                    self.drop_leading(at);
+                }
                 // The text is looked at again as a run: its first byte begins no pattern.
                 self.text_starts(at + first);
                 Go::Again
@@ -169,6 +182,15 @@ impl<'a> Flow<'a> {
 
     /// Text begins: the place says which field it is, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
+        if self.s.fresh && self.has_edges() {
+            let n = blanks(self.w[self.pos..to].as_bytes());
+            if n + self.s.pending.len() > self.limits.blank {
+                let pending = std::mem::take(&mut self.s.pending);
+                self.text_of_place(&pending, self.offset(self.pos));
+            } else {
+                self.drop_leading(self.pos + n);
+            }
+        }
         self.text_starts(to);
         self.give(to);
     }
