@@ -69,6 +69,7 @@ impl Flow<'_> {
             self.drop_trailing(to);
             return;
         }
+        self.s.pending.clear();
         let w = self.w;
         let text = &w[self.pos..to];
         if self.tables.words.into_content && self.s.place.thinks() {

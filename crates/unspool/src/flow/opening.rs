@@ -243,8 +243,13 @@ impl Flow<'_> {
             return;
         }
         self.s.opener_is_text = true;
-        let at = self.offset(self.pos);
-        self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
+        let at = self.offset(self.pos + origin.lead);
+        self.note(
+            DiagnosticKind::NoCallFollows,
+            at,
+            &held[origin.lead..last],
+            "no call follows this opener; it is text",
+        );
         self.begin_text(to);
     }
 
@@ -286,7 +291,8 @@ impl Flow<'_> {
         }
         if !bare {
             self.s.opener_is_text = true;
-            self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
+            let (at, opener) = (start + early.origin.lead as u64, &raw[early.origin.lead..]);
+            self.note(DiagnosticKind::NoCallFollows, at, opener, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.begin_text(end);

@@ -95,7 +95,7 @@ impl<'a> Flow<'a> {
     /// Framing was dropped; where two pieces of a field meet it stays.
     fn stripped(&mut self, n: usize, of_marker: bool) {
         let text = &self.w[self.pos..self.pos + n];
-        if !of_marker && self.has_edges() {
+        if !of_marker && self.has_edges() && (self.s.behind || self.s.place.thinks()) {
             // White space; what comes behind it says whether it is an edge.
             self.keep_pending(self.pos + n);
             return;

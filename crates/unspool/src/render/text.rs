@@ -127,6 +127,9 @@ pub(super) fn check_answer(
     if calls_follow && words.calls_at_start_only() {
         return refuse("has no place before calls: in this format they count only where nothing precedes");
     }
+    if calls_follow && words.thinks_in_content() && leaves_thought_open(words, text) {
+        return refuse("leaves a thought open, in which no call counts");
+    }
     if words.bare_json().is_some_and(|keys| json_may_call(text, keys, calls_follow)) {
         return refuse("has JSON that the format may read as a call");
     }
@@ -135,6 +138,16 @@ pub(super) fn check_answer(
         return refuse("begins with a bracket, which is read as calls where the request demands some");
     }
     Ok(())
+}
+
+/// Whether a thought that is content has no closer.
+fn leaves_thought_open(words: &Words<'_>, text: &str) -> bool {
+    words.thoughts.iter().any(|thought| {
+        let marker = |parts| literal_text(parts).trim().to_owned();
+        let (open, close) =
+            (marker(thought.before(|s| s == Slot::Thought)), marker(thought.after(|s| s == Slot::Thought)));
+        text.rfind(&open).is_some_and(|at| !text[at..].contains(&close))
+    })
 }
 
 /// Checks that a text has no markup and is more than white space.
