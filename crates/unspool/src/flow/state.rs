@@ -163,6 +163,8 @@ pub(crate) struct State {
     pub(crate) fresh: bool,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
+    /// Nothing has come yet, and a thought may begin without its opener.
+    pub(crate) bare_thought: bool,
     /// The run of text stands behind a call or a thought, not at the output's beginning.
     pub(crate) behind: bool,
     /// White space in front of markers that vanished, at the start of a run of text.
@@ -215,6 +217,7 @@ impl State {
             mode: Mode::Text,
             fresh: true,
             strip: None,
+            bare_thought: false,
             behind: false,
             pending: String::new(),
             long_run: false,

@@ -86,6 +86,8 @@ pub(crate) struct Words {
     pub(crate) by_id: bool,
     /// The first thought's opener as it is written, for `into = content`.
     pub(crate) opener: String,
+    /// What a thought without its opener begins with at the output's start.
+    pub(crate) bare_thought: Option<String>,
 }
 
 /// The compiled pair.
@@ -474,6 +476,7 @@ impl Builder<'_> {
             doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
+            bare_thought: reasoning.and_then(|f| f.reasoning.bare.clone()).filter(|_| !self.source.plain),
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }

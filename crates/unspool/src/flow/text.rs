@@ -30,7 +30,8 @@ impl<'a> Flow<'a> {
             let edges = self.has_edges();
             let Some(at) = set.candidate(bytes, from) else {
                 let end = self.w.len();
-                self.give(if edges && !self.over() { self.edge(end) } else { end });
+                let ends = edges && (!self.over() || self.s.place.thinks());
+                self.give(if ends { self.edge(end) } else { end });
                 return Go::Wait;
             };
             match self.look(set, at) {
@@ -115,6 +116,11 @@ impl<'a> Flow<'a> {
 
     /// At the start of a run: white space waits for what comes behind it.
     fn fresh(&mut self) -> Go {
+        if self.s.bare_thought
+            && let Some(go) = self.bare_thought()
+        {
+            return go;
+        }
         let bytes = self.w.as_bytes();
         let known = self.s.seen;
         let n = known + blanks(&bytes[self.pos + known..]);
@@ -176,6 +182,27 @@ impl<'a> Flow<'a> {
                 // The text is looked at again as a run: its first byte begins no pattern.
                 self.text_starts(at + first);
                 Go::Again
+            }
+        }
+    }
+
+    /// At the output's very start: a thought begins although its opener is missing, or not.
+    fn bare_thought(&mut self) -> Option<Go> {
+        let tables = self.tables;
+        let bare = tables.words.bare_thought.as_deref().unwrap_or_default();
+        match prefix(bare.as_bytes(), self.w.as_bytes()) {
+            Match::Partial if !self.over() => Some(Go::Wait),
+            Match::Full(n) if !self.s.place.thinks() && n > 0 => {
+                self.s.bare_thought = false;
+                let opener = &tables.words.opener;
+                self.repaired(self.base, "", opener, "the thought's opener is missing");
+                self.pos = n;
+                self.s.place = Place::ReasonFresh;
+                Some(Go::Again)
+            }
+            _ => {
+                self.s.bare_thought = false;
+                None
             }
         }
     }
