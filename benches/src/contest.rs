@@ -1,32 +1,43 @@
 //! The contestants: the floor, unspool, and the others.
 
-use unspool::setup::Pair;
+use serde_json::Value;
+use unspool::Pair;
 use unspool::{Delta, Parser, Prompt, Request};
 
 use crate::answer::Answer;
-use crate::input::Format;
 
 /// A parser of one reply.
 pub(crate) trait Contestant {
     /// The next piece of output.
-    fn push(&mut self, piece: &str, answer: &mut Answer);
+    fn push(&mut self, delta: Delta<'_>, answer: &mut Answer);
     /// The output is over.
     fn finish(&mut self, answer: &mut Answer);
     /// The whole output at once, where that is another way through the code.
     fn whole(&mut self, text: &str, answer: &mut Answer) {
-        self.push(text, answer);
+        self.push(Delta::text(text), answer);
         self.finish(answer);
     }
 }
 
-/// The least that any parser must do: look for a marker's first byte, and copy.
-pub(crate) struct Floor(usize);
+/// Makes parsers, as a server does that has set up its format.
+pub(crate) trait Maker {
+    /// A parser for the request that every table uses, which is read already.
+    fn parser(&self) -> Box<dyn Contestant>;
+    /// Reads a client's request, and makes a parser for it.
+    fn request(&self, body: &Value) -> Box<dyn Contestant>;
+}
 
-impl Contestant for Floor {
+/// The least that any parser must do: look at every byte for a marker's first, and copy.
+pub(crate) struct Floor;
+
+struct FloorParser(usize);
+
+impl Contestant for FloorParser {
     #[inline(never)]
-    fn push(&mut self, piece: &str, answer: &mut Answer) {
-        self.0 += usize::from(memchr::memchr(b'<', piece.as_bytes()).is_some());
-        answer.content.push_str(piece);
+    fn push(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        let text = delta.text.unwrap_or_default();
+        self.0 += memchr::memchr_iter(b'<', text.as_bytes()).count();
+        answer.content.push_str(text);
     }
 
     fn finish(&mut self, _answer: &mut Answer) {
@@ -34,9 +45,19 @@ impl Contestant for Floor {
     }
 }
 
+impl Maker for Floor {
+    fn parser(&self) -> Box<dyn Contestant> {
+        Box::new(FloorParser(0))
+    }
+
+    fn request(&self, _body: &Value) -> Box<dyn Contestant> {
+        self.parser()
+    }
+}
+
 impl Contestant for Parser {
-    fn push(&mut self, piece: &str, answer: &mut Answer) {
-        Parser::push(self, Delta::text(piece), answer);
+    fn push(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        Parser::push(self, delta, answer);
     }
 
     fn finish(&mut self, answer: &mut Answer) {
@@ -44,27 +65,19 @@ impl Contestant for Parser {
     }
 }
 
-/// Makes a new parser for each run; `None`: the format is not supported.
-pub(crate) type Maker = Option<Box<dyn Fn() -> Box<dyn Contestant>>>;
-
-/// All contestants for a format whose text is like `sample`, in the order of the table.
-pub(crate) fn makers(format: &Format, pair: &Pair, request: &Request, sample: &str) -> Vec<Maker> {
-    let (pair, request) = (pair.clone(), request.clone());
-    let unspool = move || Box::new(pair.parser(&request, Prompt::Unknown).expect("a parser")) as Box<dyn Contestant>;
-    vec![Some(Box::new(|| Box::new(Floor(0)))), Some(Box::new(unspool)), smg(format, sample), dynamo(format, sample)]
+/// unspool, its pair compiled.
+pub(crate) struct Unspool {
+    pub(crate) pair: Pair,
+    pub(crate) request: Request,
 }
 
-#[cfg(feature = "rivals")]
-use crate::rivals::{dynamo, smg};
+impl Maker for Unspool {
+    fn parser(&self) -> Box<dyn Contestant> {
+        Box::new(self.pair.parser(&self.request, Prompt::Unknown).expect("a parser"))
+    }
 
-#[cfg(not(feature = "rivals"))]
-fn smg(format: &Format, _sample: &str) -> Maker {
-    let _ = format.smg;
-    None
-}
-
-#[cfg(not(feature = "rivals"))]
-fn dynamo(format: &Format, _sample: &str) -> Maker {
-    let _ = format.dynamo;
-    None
+    fn request(&self, body: &Value) -> Box<dyn Contestant> {
+        let request = Request::from_openai(body).expect("a good request");
+        Box::new(self.pair.parser(&request, Prompt::Unknown).expect("a parser"))
+    }
 }

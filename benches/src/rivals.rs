@@ -7,12 +7,13 @@ use dynamo::{UnifiedParser, UnifiedParserEvent, UnifiedParserInit, UnifiedParser
 use dynamo_parsers_v2 as dynamo;
 use openai_protocol::common::Tool;
 use reasoning_parser::ReasoningParser;
-use serde_json::json;
+use serde_json::Value;
 use tool_parser::ToolParser;
+use unspool::Delta;
 
 use crate::answer::Answer;
 use crate::contest::{Contestant, Maker};
-use crate::input::{Format, parameters};
+use crate::names::Names;
 
 /// Whether the prompt has opened the thought, so that the output does not.
 fn opened_by_prompt(sample: &str) -> bool {
@@ -26,23 +27,45 @@ struct Smg {
     tools: Vec<Tool>,
 }
 
-pub(crate) fn smg(format: &Format, sample: &str) -> Maker {
-    let (reasoning, calls) = format.smg?;
-    let opened = opened_by_prompt(sample);
-    let (thoughts, callers) = (reasoning_parser::ParserFactory::new(), tool_parser::ParserFactory::new());
-    let tools: Vec<Tool> = serde_json::from_value(json!([
-        {"type": "function", "function": {"name": "save", "parameters": parameters()}}
-    ]))
-    .expect("a tool");
-    Some(Box::new(move || {
-        let mut reasoning = thoughts.registry().create_parser(reasoning).expect("a reasoning parser of smg");
-        if opened {
+struct SmgMaker {
+    thoughts: reasoning_parser::ParserFactory,
+    callers: tool_parser::ParserFactory,
+    names: (&'static str, &'static str),
+    opened: bool,
+    tools: Vec<Tool>,
+}
+
+pub(crate) fn smg(names: &Names, sample: &str, tools: &Value) -> Option<Box<dyn Maker>> {
+    Some(Box::new(SmgMaker {
+        thoughts: reasoning_parser::ParserFactory::new(),
+        callers: tool_parser::ParserFactory::new(),
+        names: names.smg?,
+        opened: opened_by_prompt(sample),
+        tools: serde_json::from_value(tools.clone()).expect("tools"),
+    }))
+}
+
+impl SmgMaker {
+    fn make(&self, tools: Vec<Tool>) -> Box<dyn Contestant> {
+        let (reasoning, calls) = self.names;
+        let mut reasoning = self.thoughts.registry().create_parser(reasoning).expect("a reasoning parser of smg");
+        if self.opened {
             reasoning.mark_reasoning_started();
             reasoning.mark_think_start_stripped();
         }
-        let calls = callers.registry().create_parser(calls).expect("a tool parser of smg");
-        Box::new(Smg { reasoning, calls, tools: tools.clone() })
-    }))
+        let calls = self.callers.registry().create_parser(calls).expect("a tool parser of smg");
+        Box::new(Smg { reasoning, calls, tools })
+    }
+}
+
+impl Maker for SmgMaker {
+    fn parser(&self) -> Box<dyn Contestant> {
+        self.make(self.tools.clone())
+    }
+
+    fn request(&self, body: &Value) -> Box<dyn Contestant> {
+        self.make(serde::Deserialize::deserialize(&body["tools"]).expect("tools"))
+    }
 }
 
 /// The futures of the tool parsers wait for nothing.
@@ -78,7 +101,8 @@ fn item(call: &tool_parser::types::ToolCallItem, answer: &mut Answer) {
 }
 
 impl Contestant for Smg {
-    fn push(&mut self, piece: &str, answer: &mut Answer) {
+    fn push(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        let piece = delta.text.unwrap_or_default();
         match self.reasoning.parse_reasoning_streaming_incremental(piece) {
             Ok(result) => {
                 answer.reasoning.push_str(&result.reasoning_text);
@@ -124,28 +148,60 @@ struct Dynamo {
     output: UnifiedParserOutput,
 }
 
-pub(crate) fn dynamo(format: &Format, sample: &str) -> Maker {
-    let family = format.dynamo?;
-    let opened = opened_by_prompt(sample);
-    let tools = vec![dynamo::Tool { name: "save".into(), description: None, parameters: parameters(), strict: None }];
-    let start = move || {
-        let mut parser = dynamo::create_unified_parser_for_family(family, &tools).map_err(|e| e.to_string())?;
+struct DynamoMaker {
+    family: &'static str,
+    opened: bool,
+    tools: Vec<dynamo::Tool>,
+}
+
+pub(crate) fn dynamo(names: &Names, sample: &str, tools: &Value) -> Option<Box<dyn Maker>> {
+    let maker = DynamoMaker { family: names.dynamo?, opened: opened_by_prompt(sample), tools: dynamo_tools(tools) };
+    // Its harmony parser downloads a vocabulary first; where that cannot be had, its cells stay empty.
+    if let Err(fault) = maker.start(&maker.tools) {
+        eprintln!("dynamo's `{}` does not start: {fault}", maker.family);
+        return None;
+    }
+    Some(Box::new(maker))
+}
+
+fn dynamo_tools(tools: &Value) -> Vec<dynamo::Tool> {
+    let tool = |tool: &Value| {
+        let function = &tool["function"];
+        dynamo::Tool {
+            name: function["name"].as_str().unwrap_or_default().into(),
+            description: function["description"].as_str().map(Into::into),
+            parameters: function["parameters"].clone(),
+            strict: None,
+        }
+    };
+    tools.as_array().into_iter().flatten().map(tool).collect()
+}
+
+impl DynamoMaker {
+    fn start(&self, tools: &[dynamo::Tool]) -> Result<Box<dyn UnifiedParser>, String> {
+        let mut parser = dynamo::create_unified_parser_for_family(self.family, tools).map_err(|e| e.to_string())?;
         let mut init = UnifiedParserInit::native(&[]);
-        if opened {
+        if self.opened {
             init.starting_state = UnifiedParserStartingState::Reasoning;
         }
         parser.initialize_request(init).map_err(|e| e.to_string())?;
-        Ok::<_, String>(parser)
-    };
-    // Its harmony parser downloads a vocabulary first; where that cannot be had, its cells stay empty.
-    if let Err(fault) = start() {
-        eprintln!("dynamo's `{family}` does not start: {fault}");
-        return None;
+        Ok(parser)
     }
-    Some(Box::new(move || {
-        let parser = start().expect("a parser that has started before");
+
+    fn make(&self, tools: &[dynamo::Tool]) -> Box<dyn Contestant> {
+        let parser = self.start(tools).expect("a parser that has started before");
         Box::new(Dynamo { parser, output: UnifiedParserOutput::default() })
-    }))
+    }
+}
+
+impl Maker for DynamoMaker {
+    fn parser(&self) -> Box<dyn Contestant> {
+        self.make(&self.tools)
+    }
+
+    fn request(&self, body: &Value) -> Box<dyn Contestant> {
+        self.make(&dynamo_tools(&body["tools"]))
+    }
 }
 
 impl Dynamo {
@@ -167,7 +223,8 @@ impl Dynamo {
 }
 
 impl Contestant for Dynamo {
-    fn push(&mut self, piece: &str, answer: &mut Answer) {
+    fn push(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        let piece = delta.text.unwrap_or_default();
         answer.failed |= self.parser.parse_into(piece, &mut self.output).is_err();
         self.drain(answer);
     }

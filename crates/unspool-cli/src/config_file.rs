@@ -7,10 +7,11 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, CommandFactory as _};
 use serde_json::{Map, Value};
+use unspool::suggest;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::{files, names, usage};
+use crate::{files, usage};
 
 /// The command whose flags a file may hold.
 const COMMAND: &str = "serve";
@@ -152,7 +153,7 @@ impl Flags<'_> {
 
     fn unknown(&self, key: &str, name: &str) -> Failure {
         let known = self.known.iter().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
-        let hint = names::did_you_mean(&names::near(name, known));
+        let hint = suggest::did_you_mean(&suggest::near(name, known));
         let hint = hint.unwrap_or_else(|| format!("`unspool {COMMAND} --help` lists all flags"));
         Failure::usage(format!("{}: there is no flag `{key}`", self.place), hint)
     }

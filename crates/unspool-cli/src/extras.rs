@@ -4,10 +4,10 @@ use std::io::{self, Write as _};
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
+use unspool::suggest;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::names;
 
 /// Prints a completion script.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ pub(crate) fn man(subcommand: Option<&str>) -> Result<(), Failure> {
 
 fn unknown(command: &clap::Command, name: &str) -> Failure {
     let known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    let hint = names::did_you_mean(&names::near(name, known.iter().copied()));
+    let hint = suggest::did_you_mean(&suggest::near(name, known.iter().copied()));
     Failure::usage(
         format!("`unspool` has no command `{name}`"),
         hint.unwrap_or_else(|| format!("the commands are {}", known.join(", "))),

@@ -8,12 +8,12 @@ use clap::Args;
 use serde::Serialize;
 use unspool::format::file::{Example, FormatFile, StartState};
 use unspool::setup::Half;
+use unspool::suggest;
 use unspool::{Registry, Setup};
 
 mod markdown;
 
 use crate::failure::Failure;
-use crate::names;
 use crate::setup::Plugins;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -272,7 +272,7 @@ fn shown(template: Option<&str>) -> String {
 }
 
 fn unknown(name: &str, known: &[String]) -> Failure {
-    let hint = names::did_you_mean(&names::near(name, known.iter().map(String::as_str)));
+    let hint = suggest::did_you_mean(&suggest::near(name, known.iter().map(String::as_str)));
     Failure::usage(
         format!("no parser is named `{name}`"),
         format!("{}`unspool formats` lists all names", hint.map(|hint| hint + " ").unwrap_or_default()),

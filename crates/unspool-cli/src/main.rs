@@ -7,11 +7,11 @@ mod failure;
 mod files;
 mod formats;
 mod grammar;
-mod names;
 mod parse;
 mod serve;
 mod setup;
 mod stream;
+mod template;
 mod usage;
 mod wire;
 
@@ -22,6 +22,10 @@ use clap::Parser as _;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == unspool_text::sandbox::ARGUMENT) {
+        let more = std::env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());
+        return unspool_text::worker::run(more);
+    }
     let arguments = match config_file::expand(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(failure) => return failure.report(),
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Command::Grammar(options) => grammar::run(&options),
         Command::Stream(options) => stream::run(&options),
         Command::Serve(options) => serve::run(&options),
+        Command::Template { action } => template::run(&action),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { command } => extras::man(command.as_deref()),
     };

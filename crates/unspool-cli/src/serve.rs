@@ -98,7 +98,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
     }
-    Ok(unspool_server::run_blocking(&options.config, announce)?)
+    let mut config = options.config.clone();
+    config.text.template_worker = own_program();
+    Ok(unspool_server::run_blocking(&config, announce)?)
+}
+
+/// This program, to be started again for the templates of requests.
+fn own_program() -> Option<PathBuf> {
+    // On Linux this is the running program also when its file has been replaced by another version.
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { Some(running) } else { std::env::current_exe().ok() }
 }
 
 /// Says where the gateway listens, for people and for scripts that asked for any free port.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value};
-use unspool::setup::{Half, Pair};
+use unspool::Pair;
+use unspool::setup::Half;
 use unspool::{Limit, Limits, Registry};
 
 use crate::failure::{Failure, warn};

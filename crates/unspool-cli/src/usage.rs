@@ -4,10 +4,10 @@ use std::error::Error as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
+use unspool::suggest;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::names;
 
 /// The failure that an error of clap's stands for; `None`: it is no error but a page that was asked for.
 pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
@@ -83,17 +83,17 @@ impl Found<'_> {
         let place = command.map(|name| format!("`unspool {name}`")).unwrap_or_else(|| "`unspool`".to_owned());
         let wanted = flag.trim_start_matches('-');
         let flags: Vec<String> = flags(here).collect();
-        let near: Vec<&str> = names::near(wanted, flags.iter().map(String::as_str));
+        let near: Vec<&str> = suggest::near(wanted, flags.iter().map(String::as_str));
         let dashed: Vec<String> = near.iter().map(|name| format!("--{name}")).collect();
         let dashed: Vec<&str> = dashed.iter().map(String::as_str).collect();
-        (format!("{place} has no flag `{flag}`"), names::did_you_mean(&dashed).unwrap_or_else(|| self.see_help()))
+        (format!("{place} has no flag `{flag}`"), suggest::did_you_mean(&dashed).unwrap_or_else(|| self.see_help()))
     }
 
     fn unknown_command(&self) -> (String, String) {
         let word = self.text(ContextKind::InvalidSubcommand);
         let root = Cli::command();
-        let near = names::near(word, root.get_subcommands().map(Command::get_name));
-        (format!("there is no command `{word}`"), names::did_you_mean(&near).unwrap_or_else(all_commands))
+        let near = suggest::near(word, root.get_subcommands().map(Command::get_name));
+        (format!("there is no command `{word}`"), suggest::did_you_mean(&near).unwrap_or_else(all_commands))
     }
 
     /// A word that is none of those that can be; or no value at all, which is the same kind for clap.
@@ -104,7 +104,7 @@ impl Found<'_> {
             return self.missing_value();
         }
         let message = format!("{} is `{value}`, which it cannot be", self.flag());
-        let near = names::did_you_mean(&names::near(value, words.iter().copied()));
+        let near = suggest::did_you_mean(&suggest::near(value, words.iter().copied()));
         let all = format!("it can be {}", words.join(", "));
         (message, near.map_or_else(|| all.clone(), |near| format!("{near} {all}")))
     }

@@ -5,22 +5,25 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::{Half, Pair, SetupWarning};
+use unspool::Pair;
+use unspool::setup::{Half, SetupWarning};
 use unspool::{Detected, Limits, Registry, Setup};
 
-use crate::api::chat::{ChatRequest, Delivery, ToolRules};
 use crate::backend::mock::Mock;
 use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
-use crate::backend::{Backend, RenderedPrompt};
+use crate::backend::{self, Backend};
+use crate::budget::ReasoningMarkers;
 use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
 use crate::constraint::Constrainer;
+use crate::continuation::Continuations;
 use crate::error::{ApiError, StartupError};
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
+use crate::prompt::RenderedPrompt;
 use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::raw_log::RawLog;
-use crate::steering::{Steerer, Thoughts};
+use crate::request::{ChatRequest, Delivery, ToolRules};
 use crate::unique;
 
 /// The name of a parser that stands for the one that the model's files tell.
@@ -42,7 +45,7 @@ pub struct App {
     http: HttpConfig,
     raw_log: Option<Arc<RawLog>>,
     constrainer: Arc<Constrainer>,
-    steerer: Arc<Steerer>,
+    continuations: Arc<Continuations>,
 }
 
 impl App {
@@ -52,6 +55,7 @@ impl App {
     /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
+        config.check_backend(&backend::capabilities(&config.backend))?;
         let registry = registry(config)?;
         let model = Arc::new(Model::open(config)?);
         let mut setup = Setup {
@@ -70,6 +74,11 @@ impl App {
         }
         warn_of(registry.warnings());
         warn_of(pair.warnings());
+        if let Some(misfit) = model.misfit(&pair, (names[0].is_some(), names[1].is_some())) {
+            tracing::warn!(
+                "the chat template may not fit the parsers: {misfit}; hint: `unspool template check` shows it"
+            );
+        }
         warn_of_length(config.answers.max_model_len, model.longest_context());
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
@@ -78,10 +87,10 @@ impl App {
         };
         let name = config.served_model_name.first().map_or(default_name, String::as_str);
         let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
-        let constrainer = Arc::new(Constrainer::new(config, &pair));
-        let thoughts = Thoughts::new(&config.constraint.reasoning()?, &pair, &model);
+        let constrainer = Arc::new(Constrainer::new(config, backend.capabilities(), &pair));
+        let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
-        let steerer = Steerer::new(config, Arc::clone(&backend), held, (pair.clone(), Arc::clone(&model)));
+        let continuations = Continuations::new(config, Arc::clone(&backend), held, (pair.clone(), Arc::clone(&model)));
         let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
         Ok(Self {
             metrics: Arc::new(metrics),
@@ -89,7 +98,7 @@ impl App {
             http: config.http.clone(),
             raw_log: raw_log.transpose()?.map(Arc::new),
             constrainer,
-            steerer: Arc::new(steerer),
+            continuations: Arc::new(continuations),
             pair,
             backend,
             model,
@@ -122,8 +131,8 @@ impl App {
 
     /// Begins answers, and leads them where the backend cannot be told all at once.
     #[must_use]
-    pub fn steerer(&self) -> &Arc<Steerer> {
-        &self.steerer
+    pub fn continuations(&self) -> &Arc<Continuations> {
+        &self.continuations
     }
 
     /// Whether `--reasoning-parser` is set.
@@ -222,14 +231,14 @@ impl App {
     ///
     /// # Errors
     /// What vLLM refuses, with the field in question.
-    pub fn chat_request(&self, body: &Value) -> Result<ChatRequest, ApiError> {
+    pub fn chat_request(&self, body: Value) -> Result<ChatRequest, ApiError> {
         self.chat_request_under(body, self.rules)
     }
 
     /// As [`App::chat_request`], with other rules for tools.
-    pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
+    pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
-        self.steerer.thoughts().check(&request)?;
+        self.continuations.markers().check(&request)?;
         self.model.prepare(&mut request)?;
         request.diagnostics |= self.answers.return_diagnostics;
         if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {
@@ -346,7 +355,7 @@ fn open(
     match &config.backend {
         BackendSpec::Mock => {
             let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
-            let thoughts = Thoughts::new(&config.constraint.reasoning()?, &pair, model);
+            let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, model);
             Ok((pair, Arc::new(mock.with_thoughts(thoughts))))
         }
         BackendSpec::Replay(path) => {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::ReplyEvent;
+use crate::reply::ReplyEvent;
 
 /// What a block holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! What `unspool serve` is told: one struct, with vLLM's names where vLLM has the same thing.
 
 mod answers;
+mod backend;
 mod constraint;
 mod http;
+mod text;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,8 +13,11 @@ use std::str::FromStr;
 use unspool::Limit;
 
 pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
+pub use self::backend::{BackendSpec, RemoteKind};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
+pub use self::text::TextConfig;
+use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 
 /// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
@@ -128,6 +133,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub constraint: ConstraintConfig,
 
+    /// How far prompts and tokens are made here
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub text: TextConfig,
+
     /// How the gateway listens
     #[cfg_attr(feature = "clap", command(flatten))]
     pub http: HttpConfig,
@@ -162,6 +171,7 @@ impl Default for ServeConfig {
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
             constraint: ConstraintConfig::default(),
+            text: TextConfig::default(),
             http: HttpConfig::default(),
         }
     }
@@ -192,6 +202,11 @@ impl ServeConfig {
             return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate))
                 .hint("0 writes as fast as clients read"));
         }
+        if self.keys().iter().any(|key| key.trim() != key || key.chars().any(char::is_control)) {
+            // The key itself is in no message.
+            return Err(StartupError::new("--api-key holds a key that no client can send")
+                .hint("a key has no blanks around it and no line breaks or other control characters in it"));
+        }
         for (flag, value) in
             [("--default-max-tokens", self.default_max_tokens), ("--backend-timeout", self.backend_timeout)]
         {
@@ -200,18 +215,25 @@ impl ServeConfig {
                     .hint("leave it out for the default"));
             }
         }
-        let writes_ids =
-            matches!(self.backend, BackendSpec::Remote { kind: RemoteKind::Vllm | RemoteKind::OpenAi, .. });
-        if self.answers.return_tokens_as_token_ids && !writes_ids {
+        self.answers.check()?;
+        self.constraint.check()?;
+        self.text.check()?;
+        self.http.check()
+    }
+
+    /// Checks what the backend must be able to do, against what it can.
+    ///
+    /// # Errors
+    /// A setting that this kind of backend cannot follow.
+    pub fn check_backend(&self, can: &Capabilities) -> Result<(), StartupError> {
+        if self.answers.return_tokens_as_token_ids && !can.log_probabilities {
             return Err(StartupError::new(format!(
                 "--return-tokens-as-token-ids is about log probabilities, which --backend {} does not give",
                 self.backend.to_string().split(':').next().unwrap_or_default()
             ))
             .hint("it is for --backend vllm:URL and openai:URL, whose /v1/completions is passed through"));
         }
-        self.answers.check()?;
-        self.constraint.check(&self.backend)?;
-        self.http.check()
+        self.constraint.check_backend(&self.backend, can)
     }
 }
 
@@ -279,111 +301,9 @@ impl FromStr for Secret {
     }
 }
 
-/// Who writes the raw output.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum BackendSpec {
-    /// No model: plausible turns in the format's own syntax.
-    #[default]
-    Mock,
-    /// Recorded raw outputs, JSON Lines.
-    Replay(PathBuf),
-    /// Servers that write raw output, all of one kind.
-    Remote {
-        /// Which kind.
-        kind: RemoteKind,
-        /// Their base URLs; one at least.
-        urls: Vec<String>,
-    },
-}
-
-/// A kind of server that writes raw output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemoteKind {
-    /// Any `/v1/completions` server: text in, text out.
-    OpenAi,
-    /// vLLM's `/v1/completions`, with token ids.
-    Vllm,
-    /// SGLang's `/generate`.
-    Sglang,
-    /// llama.cpp's `/completion`.
-    LlamaCpp,
-    /// Text Generation Inference's `/generate_stream`.
-    Tgi,
-}
-
-impl RemoteKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi];
-}
-
-impl fmt::Display for RemoteKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OpenAi => "openai",
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
-            Self::LlamaCpp => "llamacpp",
-            Self::Tgi => "tgi",
-        })
-    }
-}
-
-impl fmt::Display for BackendSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mock => f.write_str("mock"),
-            Self::Replay(path) => write!(f, "replay:{}", path.display()),
-            Self::Remote { kind, urls } => write!(f, "{kind}:{}", urls.join(",")),
-        }
-    }
-}
-
-fn unknown_backend(text: &str) -> String {
-    let kinds = RemoteKind::ALL.map(|kind| format!("{kind}:URL")).join(", ");
-    format!("no backend is called `{text}`; it can be mock, replay:FILE, {kinds}")
-}
-
-impl FromStr for BackendSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "mock" => Ok(Self::Mock),
-            Some(("replay", path)) if !path.is_empty() => Ok(Self::Replay(PathBuf::from(path))),
-            Some((name, rest)) if name != "mock" && name != "replay" => {
-                let kind = RemoteKind::ALL.into_iter().find(|kind| kind.to_string() == name);
-                let kind = kind.ok_or_else(|| unknown_backend(text))?;
-                let urls: Vec<String> = rest.split(',').map(|url| url.trim().to_owned()).collect();
-                match urls.iter().find(|url| !(url.starts_with("http://") || url.starts_with("https://"))) {
-                    None => Ok(Self::Remote { kind, urls }),
-                    Some(url) => Err(format!("`{url}` is no http:// or https:// address")),
-                }
-            }
-            _ => Err(unknown_backend(text)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn backends_are_read_and_written_alike() {
-        for text in [
-            "mock",
-            "replay:a/b.jsonl",
-            "openai:http://127.0.0.1:8001/v1",
-            "openai:https://host",
-            "vllm:http://a,http://b",
-            "tgi:http://c",
-        ] {
-            assert_eq!(text.parse::<BackendSpec>().map(|spec| spec.to_string()).as_deref(), Ok(text));
-        }
-        for text in ["", "mock:", "replay:", "openai:host:80", "vllm", "sglang:http://a,b", "own:http://a"] {
-            assert!(text.parse::<BackendSpec>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn automatic_choice_needs_a_parser() {

@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 use unspool::request::RequestError;
 use unspool::setup::SetupError;
 
-use crate::backend::{BackendError, BackendFault};
-
 /// Why a request gets no answer: a status and a body in the shape of OpenAI's API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
@@ -72,6 +70,7 @@ fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         404 => "NotFoundError",
         405 => "MethodNotAllowedError",
+        408 => "RequestTimeoutError",
         413 => "RequestTooLargeError",
         422 => "UnprocessableEntityError",
         429 => "RateLimitError",
@@ -93,28 +92,6 @@ impl IntoResponse for ApiError {
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
         Self { hint: error.hint, ..Self::new(StatusCode::BAD_REQUEST, error.message) }
-    }
-}
-
-impl From<BackendError> for ApiError {
-    fn from(error: BackendError) -> Self {
-        let status = match error.fault {
-            BackendFault::Unreachable | BackendFault::Exhausted => StatusCode::SERVICE_UNAVAILABLE,
-            BackendFault::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-            BackendFault::Died | BackendFault::BadAnswer => StatusCode::BAD_GATEWAY,
-            BackendFault::CannotWrite => StatusCode::UNPROCESSABLE_ENTITY,
-            BackendFault::Refused(status) => passed_on(status),
-        };
-        Self { hint: error.hint, ..Self::new(status, error.message) }
-    }
-}
-
-/// A backend's refusal is the client's if the client can do something about it. What concerns the gateway's own
-/// credentials or the backend's inside is the gateway's fault in the client's eyes.
-fn passed_on(status: u16) -> StatusCode {
-    match status {
-        400 | 404 | 413 | 422 | 429 | 503 => StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY),
-        _ => StatusCode::BAD_GATEWAY,
     }
 }
 

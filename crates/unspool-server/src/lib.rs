@@ -9,30 +9,37 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`config`] | the settings, which are also the arguments of `unspool serve` |
+//! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
+//! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
+//! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
+//! | [`constraint`] | what holds an answer to a form, in the backend's words |
+//! | [`budget`] | how long the reasoning may be |
+//! | [`backend`] | who writes the raw output |
+//! | [`raw_log`] | its raw output, written down |
+//! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as blocks that follow each other; what is counted of it |
+//! | [`continuation`] | answers that are broken off and gone on with: reasoning that must end, constraints that wait for its end |
+//! | [`engine`] | one answer while it is written |
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
-//! | [`engine`] | one answer while it is written |
-//! | [`constraint`] | what holds an answer to a form, in the backend's words |
-//! | [`steering`] | thoughts that must end, constraints that wait for the end of a thought |
-//! | [`blocks`] | its events as blocks that follow each other |
-//! | [`metrics`] | what is counted of it |
-//! | [`raw_log`] | its raw output, written down |
-//! | [`tls`] | https |
-//! | [`backend`] | who writes the raw output |
-//! | [`model`] | the model's own files: tokenizer and chat template |
-//! | [`prompt`] | from a conversation to the text that a raw model is given |
+//! | [`connection`], [`tls`] | how long clients may take; https |
+//!
+//! A module uses those above it in this table, and none below.
 //!
 //! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
 //! with it the request to the backend.
 
 pub mod api;
 pub mod app;
-mod auth;
 pub mod backend;
+mod blocking;
 pub mod blocks;
+pub mod bounds;
+pub mod budget;
+pub mod capabilities;
 pub mod config;
+pub mod connection;
 pub mod constraint;
+pub mod continuation;
 pub mod engine;
 pub mod error;
 pub mod hash;
@@ -40,15 +47,16 @@ pub mod metrics;
 pub mod model;
 pub mod prompt;
 pub mod raw_log;
+pub mod reply;
+pub mod request;
 mod serve;
-pub mod steering;
 pub mod tls;
 mod unique;
 
 pub use app::App;
 pub use config::{
     AnswerConfig, BackendSpec, ConstraintConfig, ContentFormatOption, GrammarBackend, HttpConfig, LevelOption,
-    RemoteKind, Secret, ServeConfig, Switch,
+    RemoteKind, Secret, ServeConfig, Switch, TextConfig,
 };
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

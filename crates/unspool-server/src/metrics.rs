@@ -7,8 +7,8 @@ use metrics::{Counter, Key, KeyName, Label, Metadata, Recorder as _, Unit};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use unspool::DiagnosticKind;
 
-use crate::engine::{ReplyEvent, Step};
 use crate::error::StartupError;
+use crate::reply::{ReplyEvent, Step};
 
 /// Bounds of the buckets for times, in seconds.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0];

@@ -1,19 +1,21 @@
 //! The model's own files, as far as the gateway has them: its tokenizer and its chat template.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use unspool::{Checkpoint, Detected, Half, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
+use tokio::sync::Semaphore;
+use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
+use unspool_check::template::{Subject, Verdict};
 use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
-use unspool_text::{ModelFolder, PromptRequest, Prompter, TextError, prompter};
+use unspool_text::{ModelFolder, PromptRequest, Prompter, Sandbox, TextError, prompter};
 
-use crate::api::chat::ChatRequest;
-use crate::backend::RenderedPrompt;
 use crate::config::{ContentFormatOption, ServeConfig};
 use crate::error::{ApiError, StartupError};
 use crate::prompt::PromptRenderer;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// What `--model-dir` and the template flags bring.
 #[derive(Debug)]
@@ -27,6 +29,10 @@ pub struct Model {
     defaults: Map<String, Value>,
     trusts_templates: bool,
     hides_tools: bool,
+    /// Bounds how many prompts are rendered and texts tokenized at once.
+    turns: Arc<Semaphore>,
+    /// Longest text to be tokenized, in characters.
+    longest_text: usize,
 }
 
 impl Model {
@@ -44,6 +50,11 @@ impl Model {
         };
         let named = |error: TextError| if given.is_some() { error.at("--chat-template") } else { error };
         let prompter = Prompter::new(folder.as_ref(), given.as_deref(), format).map_err(named)?;
+        let prompter = if config.trust_request_chat_template {
+            prompter.with_sandbox(Sandbox::new(worker(config)?))
+        } else {
+            prompter
+        };
         if let (Some(format), Some(template)) = (format, prompter.template(false))
             && template.content_format() != format
         {
@@ -64,6 +75,8 @@ impl Model {
             defaults,
             trusts_templates: config.trust_request_chat_template,
             hides_tools: config.exclude_tools_when_tool_choice_none,
+            turns: Arc::new(Semaphore::new(config.text.workers())),
+            longest_text: config.text.max_tokenize_chars,
         })
     }
 
@@ -86,7 +99,7 @@ impl Model {
         setup.vocabulary = Vocabulary {
             special: entries.added().clone(),
             hidden: entries.special().to_vec(),
-            bytes: Some(entries.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect()),
+            bytes: Some(entries.iter().collect()),
         };
         if self.tokenizer_config.is_none() {
             setup.tokenizer_config = folder.tokenizer_config().clone();
@@ -126,6 +139,20 @@ impl Model {
         Ok(registry.detect(half, &checkpoint)?)
     }
 
+    /// The first thing in which what the template writes is not what the parsers read; `named`: which halves have a name.
+    #[must_use]
+    pub fn misfit(&self, pair: &Pair, named: (bool, bool)) -> Option<String> {
+        let (reasoning, tools) = named;
+        // Without a template there is nothing to hold against them; harmony's prompts are our own.
+        if !self.has_template || self.prompter.template(true).is_none() || !(reasoning || tools) {
+            return None;
+        }
+        let subject = Subject { prompter: &self.prompter, pair, reasoning, tools };
+        let found = subject.findings().into_iter().find(|finding| finding.verdict == Verdict::Differs)?;
+        let line = found.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        Some(format!("{}: {}{line}", found.check, found.message.replace('\n', " ")))
+    }
+
     /// Checks what concerns the template in a request, and merges its arguments with the server's, once for template and parser.
     ///
     /// # Errors
@@ -157,6 +184,33 @@ impl Model {
                 .hint("it has one if it is started with --model-dir")
         })?;
         Ok(folder.tokenizer())
+    }
+
+    /// What bounds how many prompts are rendered and texts tokenized at once.
+    #[must_use]
+    pub fn turns(&self) -> &Arc<Semaphore> {
+        &self.turns
+    }
+
+    /// The tokens of a text; `param` is the field that it came in.
+    ///
+    /// # Errors
+    /// The gateway has no model folder, the text is too long, or a part of it has no tokens.
+    pub fn tokenize(&self, text: &str, add_special: bool, param: &str) -> Result<Vec<u32>, ApiError> {
+        self.check_length(text, param)?;
+        self.tokenizer()?.encode(text, add_special).map_err(|error| refused(error, param))
+    }
+
+    fn check_length(&self, text: &str, param: &str) -> Result<(), ApiError> {
+        let longest = self.longest_text;
+        if text.len() <= longest || text.chars().take(longest + 1).count() <= longest {
+            return Ok(());
+        }
+        Err(ApiError::bad_field(
+            param,
+            format!("the text has more than {longest} characters, the most that are tokenized here"),
+        )
+        .hint("the limit is set with --max-tokenize-chars"))
     }
 
     /// Whether there is a tokenizer.
@@ -199,7 +253,7 @@ impl Model {
     pub fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
         if let Some(text) = &request.raw_prompt {
             let ids = match &self.folder {
-                Some(folder) => folder.tokenizer().encode(text, true).map_err(refused)?,
+                Some(_) => self.tokenize(text, true, "prompt")?,
                 None => Vec::new(),
             };
             return Ok(RenderedPrompt { complete: false, ..self.rendered(text.clone(), &ids) });
@@ -214,9 +268,13 @@ impl Model {
             generation_prompt: request.generation_prompt,
             continue_final: request.continue_final,
         });
+        let refused = |error| refused(error, "messages");
         let text = text.map_err(refused)?;
         let ids = match &self.folder {
-            Some(folder) => text.encode(&**folder.tokenizer(), request.add_special_tokens).map_err(refused)?,
+            Some(folder) => {
+                self.check_length(text.text(), "messages")?;
+                text.encode(&**folder.tokenizer(), request.add_special_tokens).map_err(refused)?
+            }
             None => Vec::new(),
         };
         Ok(self.rendered(text.into_text(), &ids))
@@ -245,8 +303,18 @@ fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {
     }
 }
 
-fn refused(error: TextError) -> ApiError {
-    let told = ApiError::bad_field("messages", error.message);
+/// The program that renders the templates of requests.
+fn worker(config: &ServeConfig) -> Result<PathBuf, StartupError> {
+    config.text.template_worker.clone().ok_or_else(|| {
+        StartupError::new(
+            "--trust-request-chat-template needs a program that renders such templates in a process of its own",
+        )
+        .hint("`unspool serve` brings it; who embeds the gateway names one in `ServeConfig::text`")
+    })
+}
+
+fn refused(error: TextError, param: &str) -> ApiError {
+    let told = ApiError::bad_field(param, error.message);
     match error.hint {
         Some(hint) => told.hint(hint),
         None => told,
@@ -281,5 +349,9 @@ impl PromptRenderer for ModelPrompts {
 
     fn is_exact(&self, request: &ChatRequest) -> bool {
         self.model.renders(request)
+    }
+
+    fn turns(&self) -> Option<&Arc<Semaphore>> {
+        Some(self.model.turns())
     }
 }

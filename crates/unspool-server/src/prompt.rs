@@ -3,14 +3,49 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::setup::Pair;
-use unspool::{Message, ToolCall};
+use tokio::sync::Semaphore;
+use unspool::{Message, Pair, PromptToken, ToolCall};
 
-use crate::api::chat::{ChatMessage, ChatRequest};
-use crate::backend::RenderedPrompt;
+use crate::blocking;
 use crate::error::ApiError;
+use crate::request::{ChatMessage, ChatRequest, MessageCall};
+
+/// A prompt, as far as it is known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenderedPrompt {
+    /// What the model is given.
+    pub text: String,
+    /// Where in it the turn begins that the model writes; `None`: the prompt says nothing about how the reply begins.
+    pub turn: Option<usize>,
+    /// Number of its tokens.
+    pub tokens: Option<u64>,
+    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
+    pub encoded: Vec<PromptToken>,
+    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    pub complete: bool,
+}
+
+impl RenderedPrompt {
+    /// The ids of its tokens; empty: not known.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.encoded.iter().map(|token| token.id).collect()
+    }
+
+    /// The part that says where the reply begins.
+    #[must_use]
+    pub fn tail(&self) -> unspool::Prompt<'_> {
+        match self.turn.and_then(|at| self.text.get(at..)) {
+            // Ids alone say nothing about what stands there.
+            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
+                unspool::Prompt::Tokens(&self.encoded)
+            }
+            Some(tail) => unspool::Prompt::Text(tail),
+            None => unspool::Prompt::Unknown,
+        }
+    }
+}
 
 /// Makes prompts.
 pub trait PromptRenderer: fmt::Debug + Send + Sync {
@@ -25,6 +60,11 @@ pub trait PromptRenderer: fmt::Debug + Send + Sync {
         let _ = request;
         false
     }
+
+    /// What bounds how many prompts are made at once; `None`: nothing has to.
+    fn turns(&self) -> Option<&Arc<Semaphore>> {
+        None
+    }
 }
 
 /// Renders on a thread of its own: templates and tokenizers take their time, and no other request should wait for them.
@@ -36,15 +76,10 @@ pub async fn render(
     request: &Arc<ChatRequest>,
 ) -> Result<RenderedPrompt, ApiError> {
     let (renderer, request) = (Arc::clone(renderer), Arc::clone(request));
-    apart(move || renderer.render(&request)).await
-}
-
-/// Runs what takes long on a thread of its own.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
+    match renderer.turns().cloned() {
+        Some(turns) => blocking::in_turn(&turns, move || renderer.render(&request)).await,
+        None => blocking::run(move || renderer.render(&request)).await,
+    }
 }
 
 /// No prompt at all, for backends that nobody has to ask.
@@ -123,11 +158,11 @@ impl ChatMl {
 
     /// What an assistant said, calls included.
     fn assistant(&self, message: &ChatMessage, request: &ChatRequest) -> Result<String, ApiError> {
-        let content = message.text();
+        let content = message.text().into_owned();
         if message.calls().is_empty() {
             return Ok(content);
         }
-        let call = |call: &crate::api::chat::MessageCall| ToolCall {
+        let call = |call: &MessageCall| ToolCall {
             id: call.id.clone().unwrap_or_default(),
             name: call.function.name.clone(),
             arguments: call
@@ -161,7 +196,8 @@ impl PromptRenderer for ChatMl {
                 return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
             }
             let start = text.len();
-            let said = if message.role == "assistant" { self.assistant(message, request)? } else { message.text() };
+            let said =
+                if message.role == "assistant" { self.assistant(message, request)?.into() } else { message.text() };
             let _ = write!(text, "{START}{}\n{said}", message.role);
             if index == last && request.continue_final {
                 turn = Some(start);
@@ -187,12 +223,12 @@ mod tests {
     use unspool::{Prompt, Registry, Setup};
 
     use super::*;
-    use crate::api::chat::ToolRules;
+    use crate::request::ToolRules;
 
     fn rendered(body: &Value) -> RenderedPrompt {
         let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");
         let request =
-            ChatRequest::read(body, ToolRules { has_parser: true, auto: true }).expect("the request is right");
+            ChatRequest::read(body.clone(), ToolRules { has_parser: true, auto: true }).expect("the request is right");
         ChatMl::new(pair).render(&request).expect("the conversation is text")
     }
 

@@ -10,6 +10,7 @@
 //! | `generation_config.json` | the tokens that end a turn |
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -172,12 +173,10 @@ fn json(folder: &Path, name: &str) -> Result<Option<Value>, TextError> {
 fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextError> {
     let place = |name: &str| folder.join(name).display().to_string();
     if let Some(text) = read(folder, "tokenizer.json")? {
-        let made = HubTokenizer::new(&text).map_err(|error| error.at(&place("tokenizer.json")))?;
-        return Ok(Arc::new(made));
+        return tried(&place("tokenizer.json"), || Ok(Arc::new(HubTokenizer::new(&text)?)));
     }
     if let Some(text) = read(folder, "tekken.json")? {
-        let made = RankTokenizer::tekken(&text).map_err(|error| error.at(&place("tekken.json")))?;
-        return Ok(Arc::new(made));
+        return tried(&place("tekken.json"), || Ok(Arc::new(RankTokenizer::tekken(&text)?)));
     }
     let listed = std::fs::read_dir(folder)
         .map_err(|error| TextError::new(format!("cannot read {}: {error}", folder.display())))?;
@@ -191,8 +190,25 @@ fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextEr
             .hint("a tokenizer.json, a tekken.json or a tiktoken file (*.tiktoken, tiktoken.model) is needed"));
     };
     let text = read(folder, name)?.unwrap_or_default();
-    let made = RankTokenizer::tiktoken(&text, config).map_err(|error| error.at(&place(name)))?;
-    Ok(Arc::new(made))
+    tried(&place(name), || Ok(Arc::new(RankTokenizer::tiktoken(&text, config)?)))
+}
+
+/// A tokenizer that has shown that it works. The library that reads `tokenizer.json` panics over some files.
+fn tried(
+    place: &str,
+    make: impl FnOnce() -> Result<Arc<dyn Tokenizer>, TextError>,
+) -> Result<Arc<dyn Tokenizer>, TextError> {
+    let work = || {
+        let made = make()?;
+        crate::tokenizer::try_out(&*made)?;
+        Ok(made)
+    };
+    let broken = |_| Err(TextError::new("the tokenizer fails on what the file says"));
+    let made: Result<_, TextError> = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(broken);
+    made.map_err(|error| match error.hint {
+        None => error.at(place).hint("the file may be cut off or changed; fetch it again"),
+        Some(_) => error.at(place),
+    })
 }
 
 fn templates(folder: &Path, tokenizer_config: &Value) -> Result<Templates, TextError> {
@@ -226,30 +242,38 @@ fn templates(folder: &Path, tokenizer_config: &Value) -> Result<Templates, TextE
 
 /// The tokens that templates can name; later files win.
 fn special_tokens(files: &[&Value], tokenizer: &dyn Tokenizer) -> Map<String, Value> {
-    const NAMES: [&str; 7] =
-        ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
     let mut out = Map::new();
     for file in files {
-        for name in NAMES {
-            if let Some(text) = crate::tokenizer::token_text(file.get(name)) {
-                out.insert(name.to_owned(), Value::String(text));
-            }
-        }
-        if let Some(Value::Array(more)) = file.get("additional_special_tokens") {
-            let texts = more.iter().filter_map(|token| crate::tokenizer::token_text(Some(token)));
-            out.insert("additional_special_tokens".to_owned(), texts.collect());
-        }
-        for (name, token) in file.get("extra_special_tokens").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(text) = crate::tokenizer::token_text(Some(token)) {
-                out.insert(name.clone(), Value::String(text));
-            }
-        }
+        out.extend(named_tokens(file));
     }
     // Files that name no token come with a tokenizer that has the common ones.
     for (name, text) in [("bos_token", "<s>"), ("eos_token", "</s>")] {
         let unnamed = files.iter().all(|file| file.as_object().is_none_or(Map::is_empty));
         if unnamed && tokenizer.entries().added().contains_key(text) {
             out.insert(name.to_owned(), Value::from(text));
+        }
+    }
+    out
+}
+
+/// The special tokens that a `tokenizer_config.json` or a `special_tokens_map.json` gives names for templates: `bos_token`, …
+#[must_use]
+pub fn named_tokens(file: &Value) -> Map<String, Value> {
+    const NAMES: [&str; 7] =
+        ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+    let mut out = Map::new();
+    for name in NAMES {
+        if let Some(text) = crate::tokenizer::token_text(file.get(name)) {
+            out.insert(name.to_owned(), Value::String(text));
+        }
+    }
+    if let Some(Value::Array(more)) = file.get("additional_special_tokens") {
+        let texts = more.iter().filter_map(|token| crate::tokenizer::token_text(Some(token)));
+        out.insert("additional_special_tokens".to_owned(), texts.collect());
+    }
+    for (name, token) in file.get("extra_special_tokens").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(text) = crate::tokenizer::token_text(Some(token)) {
+            out.insert(name.clone(), Value::String(text));
         }
     }
     out

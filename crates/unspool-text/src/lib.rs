@@ -8,6 +8,7 @@
 //! | [`conversation`] | the messages of the chat API in the shape that templates read |
 //! | [`harmony`] | the prompts of gpt-oss, which has no template |
 //! | [`prompter`] | from a request to its prompt |
+//! | [`sandbox`], [`worker`] | rendering in a process of its own, for templates that nobody vouches for |
 //! | [`utf8`] | joins the bytes of tokens to text, without ever giving out half a character |
 //! | [`pieces`] | cuts text into pieces such as a tokenizer makes, for backends that have no tokenizer |
 //! | [`dice`] | reproducible random choices |
@@ -43,16 +44,23 @@ mod error;
 pub mod folder;
 pub mod harmony;
 pub mod pieces;
+mod prompt_text;
 pub mod prompter;
+pub mod sandbox;
 pub mod template;
 pub mod tokenizer;
 pub mod utf8;
+mod work;
+pub mod worker;
 
 pub use dice::Dice;
 pub use error::TextError;
 pub use folder::ModelFolder;
 pub use pieces::Cutter;
+pub use prompt_text::PromptText;
 pub use prompter::{PromptRequest, Prompter};
+pub use sandbox::{Sandbox, SandboxLimits};
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;
 pub use utf8::Utf8Decoder;
+pub use work::Stop;

@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::conversation;
 use crate::error::TextError;
 use crate::folder::ModelFolder;
 use crate::harmony;
+use crate::prompt_text::PromptText;
+use crate::sandbox::Sandbox;
 use crate::template::{ChatTemplate, ContentFormat, Templates, date};
-use crate::tokenizer::Tokenizer;
 
 /// Marks where a message that is to be continued ends. The blank shows whether a template cuts white space there.
 const END_MARK: &str = "\u{1}END_OF_THE_LAST_MESSAGE\u{1} ";
@@ -34,45 +36,6 @@ pub struct PromptRequest<'a> {
     pub continue_final: bool,
 }
 
-/// A prompt as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptText {
-    pub(crate) text: String,
-    /// Where its special tokens stand, if only these are some; `None`: whatever spells one is one.
-    pub(crate) markers: Option<Vec<Range<usize>>>,
-}
-
-impl PromptText {
-    /// The text itself.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The text alone.
-    #[must_use]
-    pub fn into_text(self) -> String {
-        self.text
-    }
-
-    /// Its token ids. `add_special` as in [`Tokenizer::encode`].
-    ///
-    /// # Errors
-    /// A part of the text has no tokens.
-    pub fn encode(&self, tokenizer: &dyn Tokenizer, add_special: bool) -> Result<Vec<u32>, TextError> {
-        let Some(markers) = &self.markers else { return tokenizer.encode(&self.text, add_special) };
-        let mut ids = Vec::new();
-        let mut done = 0;
-        for marker in markers {
-            ids.extend(tokenizer.encode_plain(&self.text[done..marker.start])?);
-            ids.extend(tokenizer.encode(&self.text[marker.clone()], false)?);
-            done = marker.end;
-        }
-        ids.extend(tokenizer.encode_plain(&self.text[done..])?);
-        Ok(ids)
-    }
-}
-
 /// Makes prompts.
 #[derive(Debug)]
 pub struct Prompter {
@@ -81,6 +44,7 @@ pub struct Prompter {
     special_tokens: Map<String, Value>,
     format: Option<ContentFormat>,
     harmony: bool,
+    sandbox: Option<Sandbox>,
 }
 
 impl Prompter {
@@ -102,7 +66,27 @@ impl Prompter {
             return Err(no_template(folder));
         }
         let special_tokens = folder.map(|folder| folder.special_tokens().clone()).unwrap_or_default();
-        Ok(Self { given, templates, special_tokens, format, harmony })
+        Ok(Self { given, templates, special_tokens, format, harmony, sandbox: None })
+    }
+
+    /// With a place for templates that requests bring; without one they are refused.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// With special tokens that templates name (`bos_token`, …), where no folder tells them.
+    #[must_use]
+    pub fn with_special_tokens(mut self, tokens: Map<String, Value>) -> Self {
+        self.special_tokens.extend(tokens);
+        self
+    }
+
+    /// The special tokens that templates name.
+    #[must_use]
+    pub fn special_tokens(&self) -> &Map<String, Value> {
+        &self.special_tokens
     }
 
     /// The template for a request with or without tools, if prompts are made with one.
@@ -127,35 +111,123 @@ impl Prompter {
         if self.harmony {
             return harmony_prompt(request);
         }
-        let own = match request.template {
-            Some(text) if self.templates.named(text).is_none() => Some(ChatTemplate::new(text)?),
-            _ => None,
-        };
         let named = request.template.and_then(|name| self.templates.named(name)).map(|template| &**template);
-        let template = own.as_ref().or(named).or_else(|| self.template(request.tools.is_some())).ok_or_else(|| {
+        if let (Some(own), None) = (request.template, named) {
+            return self.foreign(own, request);
+        }
+        let template = named.or_else(|| self.template(request.tools.is_some())).ok_or_else(|| {
             TextError::new("no chat template fits this request: the checkpoint's are for other uses, by their names")
         })?;
-        Ok(PromptText { text: self.with(template, request)?, markers: None })
+        let text = prompt(template, (&self.special_tokens, self.format), request)?;
+        Ok(PromptText { text, markers: None })
     }
 
-    fn with(&self, template: &ChatTemplate, request: &PromptRequest<'_>) -> Result<String, TextError> {
-        let format = self.format.unwrap_or_else(|| template.content_format());
-        let mut messages = conversation::messages(request.messages, format)?;
-        conversation::without_developer(&mut messages, template);
-        if request.continue_final {
-            mark(&mut messages)?;
-        }
-        let mut context = self.special_tokens.clone();
-        context.insert("messages".to_owned(), Value::Array(messages));
-        let tools = request.tools.map(|tools| tools.iter().map(conversation::tool).collect());
-        context.insert("tools".to_owned(), tools.unwrap_or(Value::Null));
-        context.insert("documents".to_owned(), request.documents.cloned().unwrap_or(Value::Null));
-        context.insert("add_generation_prompt".to_owned(), json!(request.generation_prompt && !request.continue_final));
-        context.insert("continue_final_message".to_owned(), json!(request.continue_final));
-        context.extend(request.kwargs.iter().map(|(key, value)| (key.clone(), value.clone())));
-        let prompt = template.render(&context)?;
-        if request.continue_final { cut(&prompt) } else { Ok(prompt) }
+    /// Which line of the template writes which part of the prompt, as far as it can be told; in order.
+    ///
+    /// # Errors
+    /// As [`Prompter::render`]; or the prompt is not made with a template.
+    pub fn lines(&self, request: &PromptRequest<'_>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
+        let template = self.template(request.tools.is_some());
+        let template = template.ok_or_else(|| TextError::new("the prompt is not made with a template"))?;
+        template.lines(&context(template, (&self.special_tokens, self.format), request)?)
     }
+
+    /// With a template that nobody here vouches for.
+    fn foreign(&self, template: &str, request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
+        let sandbox = self.sandbox.as_ref().ok_or_else(|| {
+            TextError::new("a chat template in the request cannot be rendered here")
+                .hint("it needs a process of its own, and this program was not told how to start one")
+        })?;
+        let job = Handed {
+            template,
+            special_tokens: &self.special_tokens,
+            format: self.format,
+            messages: request.messages,
+            tools: request.tools,
+            documents: request.documents,
+            kwargs: request.kwargs,
+            generation_prompt: request.generation_prompt,
+            continue_final: request.continue_final,
+        };
+        Ok(PromptText { text: sandbox.run(&job)?, markers: None })
+    }
+}
+
+/// A rendering that is handed to a worker.
+#[derive(Serialize)]
+struct Handed<'a> {
+    template: &'a str,
+    special_tokens: &'a Map<String, Value>,
+    format: Option<ContentFormat>,
+    messages: &'a [Value],
+    tools: Option<&'a [Value]>,
+    documents: Option<&'a Value>,
+    kwargs: &'a Map<String, Value>,
+    generation_prompt: bool,
+    continue_final: bool,
+}
+
+/// The same as the worker reads it.
+#[derive(Deserialize)]
+pub(crate) struct Job {
+    pub(crate) template: String,
+    special_tokens: Map<String, Value>,
+    format: Option<ContentFormat>,
+    messages: Vec<Value>,
+    tools: Option<Vec<Value>>,
+    documents: Option<Value>,
+    kwargs: Map<String, Value>,
+    generation_prompt: bool,
+    continue_final: bool,
+}
+
+impl Job {
+    /// The prompt that `template`, compiled from the job's, makes.
+    pub(crate) fn prompt(&self, template: &ChatTemplate) -> Result<String, TextError> {
+        let request = PromptRequest {
+            messages: &self.messages,
+            tools: self.tools.as_deref(),
+            documents: self.documents.as_ref(),
+            kwargs: &self.kwargs,
+            template: None,
+            generation_prompt: self.generation_prompt,
+            continue_final: self.continue_final,
+        };
+        prompt(template, (&self.special_tokens, self.format), &request)
+    }
+}
+
+/// The prompt of a template that is given the checkpoint's special tokens, and content in `format` or as it reads it.
+fn prompt(
+    template: &ChatTemplate,
+    given: (&Map<String, Value>, Option<ContentFormat>),
+    request: &PromptRequest<'_>,
+) -> Result<String, TextError> {
+    let prompt = template.render(&context(template, given, request)?)?;
+    if request.continue_final { cut(&prompt) } else { Ok(prompt) }
+}
+
+/// What a template is given.
+fn context(
+    template: &ChatTemplate,
+    (special_tokens, format): (&Map<String, Value>, Option<ContentFormat>),
+    request: &PromptRequest<'_>,
+) -> Result<Map<String, Value>, TextError> {
+    let format = format.unwrap_or_else(|| template.content_format());
+    let mut messages = conversation::messages(request.messages, format)?;
+    conversation::without_developer(&mut messages, template);
+    if request.continue_final {
+        mark(&mut messages)?;
+    }
+    let mut context = special_tokens.clone();
+    context.insert("messages".to_owned(), Value::Array(messages));
+    let tools = request.tools.map(|tools| tools.iter().map(conversation::tool).collect());
+    context.insert("tools".to_owned(), tools.unwrap_or(Value::Null));
+    context.insert("documents".to_owned(), request.documents.cloned().unwrap_or(Value::Null));
+    context.insert("add_generation_prompt".to_owned(), json!(request.generation_prompt && !request.continue_final));
+    context.insert("continue_final_message".to_owned(), json!(request.continue_final));
+    context.extend(request.kwargs.iter().map(|(key, value)| (key.clone(), value.clone())));
+    Ok(context)
 }
 
 fn no_template(folder: &ModelFolder) -> TextError {
@@ -256,7 +328,7 @@ mod tests {
         let open = PromptRequest { continue_final: true, ..request(&said, &kwargs) };
         assert_eq!(told(&prompter, &open).as_deref(), Ok("<user>Ahoy</><assistant>Well,"));
         let own = PromptRequest { template: Some("{{ messages | length }}"), ..request(&said, &kwargs) };
-        assert_eq!(told(&prompter, &own).as_deref(), Ok("2"));
+        assert!(told(&prompter, &own).is_err_and(|error| error.hint.is_some()), "there is no sandbox here");
         let kwargs = Map::from_iter([("messages".to_owned(), json!([]))]);
         assert!(told(&prompter, &request(&said, &kwargs)).is_err());
     }

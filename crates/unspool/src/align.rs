@@ -1,152 +1,81 @@
-//! Which bytes of a delta belong to which of its ids.
+//! Which bytes of a delta belong to which of its ids; [`crate::lag`] is about ids that come before their text.
 //!
-//! Only special tokens have to be placed exactly, since thinking markers count by id. Each one is looked for in order; a
+//! Where the tokens' bytes are not known, only special tokens have to be placed exactly, since thinking markers count by id. Each one is looked for in order; a
 //! place counts if there is text before it exactly when there are other tokens before it, and the same behind it. A
 //! special token whose text a backend left out is put back where the ids say that it stood.
 
-use std::collections::HashMap;
-
 use crate::flow::tokens::Tokens;
 use crate::plan::Plan;
+use crate::special::Specials;
 
-/// A token that is a text of its own in the vocabulary.
-#[derive(Debug, Clone)]
-pub(crate) struct Special {
-    pub(crate) text: String,
-    /// It shows nowhere.
-    pub(crate) hidden: bool,
-    /// The format has a use for it, so its text is put back where a backend left it out.
-    pub(crate) used: bool,
+/// Where aligned tokens and their text go.
+pub(crate) struct Aligned<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) tokens: &'a mut Tokens,
+    /// The text without hidden tokens and with left-out ones.
+    pub(crate) kept: &'a mut String,
 }
 
-/// The special tokens of a vocabulary, by id.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Specials {
-    by_id: HashMap<u32, Special>,
-    /// One bit for each id up to the highest special one.
-    bits: Vec<u64>,
-}
-
-impl Specials {
-    pub(crate) fn new(by_id: HashMap<u32, Special>) -> Self {
-        let most = by_id.keys().filter(|id| **id < 1 << 24).max().map_or(0, |m| *m as usize / 64 + 1);
-        let mut bits = vec![0; most];
-        for id in by_id.keys() {
-            if let Some(word) = bits.get_mut(*id as usize / 64) {
-                *word |= 1 << (id % 64);
-            }
+impl Aligned<'_> {
+    /// Enters the tokens of a delta whose text and ids came together, by where its special tokens can stand.
+    pub(crate) fn together(&mut self, text: &str, ids: &[u32]) {
+        let specials = &self.plan.special;
+        let places = places(text, ids, specials);
+        let (mut at, mut waiting, mut next) = (0, 0, 0);
+        for (i, &id) in ids.iter().enumerate() {
+            let Some(special) = specials.text(id) else {
+                waiting += 1;
+                continue;
+            };
+            let place = places[next];
+            next += 1;
+            let end = match place {
+                Some(place) => place,
+                // Left out by the backend: it stood behind the tokens before it.
+                None => at + share(text, at, (waiting, &ids[i + 1..]), (specials, &places[next..])),
+            };
+            self.ordinary(&text[at..end], waiting);
+            waiting = 0;
+            at = end + place.map_or(0, |_| special.text.len());
+            self.special(id, place.is_some());
         }
-        Self { by_id, bits }
+        self.ordinary(&text[at..], waiting);
     }
 
-    #[inline]
-    pub(crate) fn contains(&self, id: u32) -> bool {
-        self.bits.get(id as usize / 64).is_some_and(|word| word & (1 << (id % 64)) != 0)
+    /// Enters so many tokens whose borders are not known, and their text.
+    pub(crate) fn ordinary(&mut self, text: &str, count: usize) {
+        ordinary(text, count, self.tokens);
+        self.kept.push_str(text);
     }
 
-    pub(crate) fn text(&self, id: u32) -> Option<&Special> {
-        if self.contains(id) { self.by_id.get(&id) } else { None }
-    }
-}
-
-/// Enters the tokens of a delta, and appends its text without hidden tokens and with left-out ones to `kept`.
-pub(crate) fn align(
-    text: &str,
-    ids: &[u32],
-    plan: &Plan,
-    (tokens, lag): (&mut Tokens, &mut Vec<u8>),
-    kept: &mut String,
-) {
-    let specials = &plan.special;
-    if let Some(lengths) = known_lengths(text, ids, plan, lag) {
-        by_length(text, ids, &lengths, (specials, tokens), kept);
-        return;
-    }
-    let places = places(text, ids, specials);
-    let mut at = 0;
-    let mut waiting = 0;
-    let mut next = 0;
-    for (i, &id) in ids.iter().enumerate() {
-        let Some(special) = specials.text(id) else {
-            waiting += 1;
-            continue;
-        };
-        let place = places[next];
-        next += 1;
-        let end = match place {
-            Some(place) => place,
-            // Left out by the backend: it stood behind the tokens before it.
-            None => at + share(text, at, (waiting, &ids[i + 1..]), (specials, &places[next..])),
-        };
-        ordinary(&text[at..end], waiting, tokens);
-        kept.push_str(&text[at..end]);
-        waiting = 0;
-        at = end + place.map_or(0, |_| special.text.len());
-        if special.hidden || (place.is_none() && !special.used) {
-            tokens.push_hidden();
+    /// Enters a token of which the text shows this.
+    pub(crate) fn token(&mut self, id: u32, text: &str) {
+        if self.plan.special.contains(id) {
+            self.special(id, true);
         } else {
-            tokens.mark(tokens.end, id);
-            tokens.push(special.text.len());
-            kept.push_str(&special.text);
+            self.tokens.push(text.len());
+            self.kept.push_str(text);
         }
     }
-    ordinary(&text[at..], waiting, tokens);
-    kept.push_str(&text[at..]);
-}
 
-/// The length of each token in the text, if the vocabulary knows them all and together they are the text. A token that ends
-/// inside a character has no text yet: the one that completes the character has all of it.
-fn known_lengths(text: &str, ids: &[u32], plan: &Plan, lag: &mut Vec<u8>) -> Option<Vec<usize>> {
-    let mut rest = text.as_bytes();
-    let mut lengths = Vec::with_capacity(ids.len());
-    let mut open = std::mem::take(lag);
-    for id in ids {
-        open.extend_from_slice(plan.bytes(*id)?);
-        let complete = match std::str::from_utf8(&open) {
-            Ok(_) => open.len(),
-            Err(e) if e.error_len().is_none() => e.valid_up_to(),
-            Err(_) => return None,
-        };
-        rest = rest.strip_prefix(&open[..complete])?;
-        open.drain(..complete);
-        lengths.push(complete);
-    }
-    *lag = open;
-    rest.is_empty().then_some(lengths)
-}
-
-/// Enters tokens whose borders are known.
-fn by_length(
-    text: &str,
-    ids: &[u32],
-    lengths: &[usize],
-    (specials, tokens): (&Specials, &mut Tokens),
-    kept: &mut String,
-) {
-    let mut from = 0;
-    let mut at = 0;
-    for (id, len) in ids.iter().zip(lengths) {
-        let special = specials.text(*id);
-        if special.is_some_and(|s| s.hidden) {
-            kept.push_str(text.get(from..at).unwrap_or_default());
-            from = at + len;
-            tokens.push_hidden();
+    /// Enters a special token, whether its text is there or was left out; then it is put back if the format has a use for it.
+    pub(crate) fn special(&mut self, id: u32, shown: bool) {
+        let Some(special) = self.plan.special.text(id) else { return };
+        if special.hidden || !shown && !special.used {
+            self.tokens.push_hidden();
         } else {
-            if special.is_some() {
-                tokens.mark(tokens.end, *id);
-            }
-            tokens.push(*len);
+            self.tokens.mark(self.tokens.end, id);
+            self.tokens.push(special.text.len());
+            self.kept.push_str(&special.text);
         }
-        at += len;
     }
-    kept.push_str(text.get(from..).unwrap_or_default());
 }
 
 /// Where each special token of the delta stands, in order; `None`: its text was left out.
 ///
 /// If every such text stands exactly as often as its token comes, the order says it all. Otherwise some are spelled with
 /// ordinary tokens, or were left out, and [`best_places`] weighs.
-fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option<usize>> {
+pub(crate) fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option<usize>> {
     let wanted: Vec<(usize, &str)> =
         ids.iter().enumerate().filter_map(|(i, id)| specials.text(*id).map(|s| (i, s.text.as_str()))).collect();
     if let Some(in_order) = in_order(text, &wanted, ids.len()) {

@@ -1,11 +1,9 @@
 //! Which format a checkpoint writes, told from its own files: the `[[detect]]` rules of all format files, weighed.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::format::detect::Detect;
-use crate::format::source::{Facts, Source};
-use crate::registry::Registry;
+use crate::registry::{Registry, rules_of};
 use crate::setup::{Half, SetupError, SetupErrorKind};
 
 /// What is known of a checkpoint. A condition on something that is not known does not hold. Nothing is read here: whoever asks brings the contents of the files.
@@ -83,11 +81,6 @@ impl Registry {
         }
         Ok(rules)
     }
-}
-
-/// The rules of one file.
-pub(crate) fn rules_of(source: &Arc<Source>) -> Result<Vec<Detect>, SetupError> {
-    Ok(source.resolve(&Facts::default())?.detect)
 }
 
 /// How much speaks for a rule; `None`: one of its conditions does not hold, or is about something that is not known.

@@ -35,10 +35,14 @@ pub enum DiagnosticKind {
     BadSchema,
     /// The output ended inside a thought.
     ThoughtCutOff,
+    /// The model got the syntax slightly wrong, and it was read as what was meant: `text` is what stood there, empty where a
+    /// marker was missing, and [`Diagnostic::read`] what it was read as, empty where it was left out.
+    Repaired,
 }
 
 impl DiagnosticKind {
-    /// Whether the text of such a diagnostic is output that may be given nowhere else.
+    /// Whether the text of such a diagnostic is output that may be given nowhere else. That of [`Self::Repaired`] is so where
+    /// it was left out; see [`Diagnostic::is_output`].
     #[must_use]
     pub fn is_output(self) -> bool {
         matches!(self, Self::UnplacedText | Self::CallDropped | Self::CallCutOff | Self::TextFiltered)
@@ -52,9 +56,12 @@ pub struct Diagnostic {
     pub kind: DiagnosticKind,
     /// Byte offset in the output (decoded to UTF-8) where it stands.
     pub offset: u64,
-    /// The text in question. Where it stands in for output that is given nowhere else (see [`DiagnosticKind::is_output`]) it
+    /// The text in question. Where it stands in for output that is given nowhere else (see [`Diagnostic::is_output`]) it
     /// is whole, up to [`Limits::arguments`](crate::Limits::arguments); elsewhere it is cut after 256 bytes.
     pub text: String,
+    /// What a repair read in the place of `text`, cut after 256 bytes; `None` in every other kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
     /// One sentence for people.
     pub message: String,
 }
@@ -67,7 +74,27 @@ impl Diagnostic {
     #[must_use]
     pub fn new(kind: DiagnosticKind, offset: u64, text: &str, message: impl Into<String>) -> Self {
         let text = if kind.is_output() { text } else { &text[..border(text, Self::TEXT_LIMIT)] };
-        Self { kind, offset, text: text.to_owned(), message: message.into() }
+        Self { kind, offset, text: text.to_owned(), read: None, message: message.into() }
+    }
+
+    /// A repair: `text` stood at `offset` and was read as `read`. What was left out altogether is kept whole.
+    #[must_use]
+    pub fn repaired(offset: u64, text: &str, read: &str, message: impl Into<String>) -> Self {
+        let text = if read.is_empty() { text } else { &text[..border(text, Self::TEXT_LIMIT)] };
+        let read = read[..border(read, Self::TEXT_LIMIT)].to_owned();
+        Self {
+            kind: DiagnosticKind::Repaired,
+            offset,
+            text: text.to_owned(),
+            read: Some(read),
+            message: message.into(),
+        }
+    }
+
+    /// Whether the text is output that is given nowhere else.
+    #[must_use]
+    pub fn is_output(&self) -> bool {
+        self.kind.is_output() || self.read.as_deref() == Some("")
     }
 }
 

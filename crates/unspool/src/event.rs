@@ -1,6 +1,6 @@
 //! What a parser says: borrowed events, and the sink that takes them.
 
-use crate::Diagnostic;
+use crate::diagnostic::Diagnostic;
 
 /// One step of a reply, as soon as it is certain.
 ///

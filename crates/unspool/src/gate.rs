@@ -18,22 +18,9 @@
 //! tokens are counted as well.
 
 use crate::event::{Event, Sink};
-use crate::parser::{Delta, Parser};
+use crate::pair::Pair;
+use crate::parser::{Delta, Parser, ReasoningEnd};
 use crate::request::{Prompt, PromptToken, Request, RequestError};
-use crate::setup::Pair;
-
-/// Where reasoning ended, in tokens from the start of the output.
-///
-/// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit
-/// end is content, such as the opener of a call: it begins at `content`, and the token before `constraint` completed it. Those
-/// tokens came before the grammar applied, so they are to be fed to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReasoningEnd {
-    /// The first token that is not reasoning: the grammar reads from here.
-    pub content: u64,
-    /// The first token that the grammar may forbid.
-    pub constraint: u64,
-}
 
 /// [`ReasoningEnd`] as an engine wants it: positions in the tokens of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +183,7 @@ impl Pair {
         let special: std::collections::HashMap<u32, &str> =
             vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
         let bytes = |id: u32| {
-            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(&id)).map(Vec::as_slice);
+            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
             known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
         };
         ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::registry::near;
+use crate::suggest::{did_you_mean, near};
 
 /// How much the parser holds, nests and announces. All defaults are generous for models and tight against abuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Default for Limits {
 }
 
 /// Greatest value of a limit: 1 TiB.
-const GREATEST: usize = 1 << 40;
+const GREATEST: u64 = 1 << 40;
 /// Units of byte limits, with their powers of two.
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
 
@@ -99,11 +99,10 @@ impl Limit {
     /// No limit has this name, or the value is none.
     pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
         if !Limits::NAMES.contains(&name) {
-            let known: Vec<String> = Limits::NAMES.iter().map(ToString::to_string).collect();
-            let like = near(name, &known);
-            let hint = match like[..] {
-                [] => format!("the limits are {}", Limits::NAMES.join(", ")),
-                _ => format!("did you mean {}? The limits are {}", like.join(" or "), Limits::NAMES.join(", ")),
+            let all = Limits::NAMES.join(", ");
+            let hint = match did_you_mean(&near(name, Limits::NAMES)) {
+                Some(question) => format!("{question} The limits are {all}"),
+                None => format!("the limits are {all}"),
             };
             return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
         }
@@ -113,9 +112,12 @@ impl Limit {
             .iter()
             .find_map(|(unit, power)| Some((value.strip_suffix(unit).filter(|_| in_bytes)?.trim_end(), *power)))
             .unwrap_or((value, 0));
-        let number: Option<usize> = digits.parse().ok().and_then(|n: usize| n.checked_mul(1 << power));
+        let number: Option<u64> = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << power));
         match number {
-            Some(number) if number <= GREATEST => Ok(Self { name: name.to_owned(), value: number }),
+            // Where memory ends below the greatest value, a limit beyond it bounds nothing.
+            Some(number) if number <= GREATEST => {
+                Ok(Self { name: name.to_owned(), value: usize::try_from(number).unwrap_or(usize::MAX) })
+            }
             _ => Err(LimitError {
                 message: format!("`{value}` is no value for the limit `{name}`"),
                 hint: match in_bytes {

@@ -7,16 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
-use crate::format::file::{FormatFile, Off, Switches};
+use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
-use crate::needs::{self, SetupWarning};
+use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
-use crate::prompt;
-use crate::registry::Registry;
+use crate::prompt::{self, PromptText};
+use crate::registry::{Registry, names_by_half};
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, Machine, Phase};
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, Vocabulary};
+use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
+use crate::switches::{kwargs, thinks, truthy};
+use crate::told::Told;
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
 #[derive(Debug, Clone)]
@@ -48,13 +50,13 @@ struct Key {
 
 impl Pair {
     pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
-        let (reasoning_name, tools_name) = names(setup);
+        let (reasoning_name, tools_name) = names(registry, setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
-            setup: setup.clone(),
+            setup: without_vocabulary(setup),
             vocabulary: Arc::new(setup.vocabulary.clone()),
             reasoning,
             tools,
@@ -65,7 +67,11 @@ impl Pair {
         };
         let pair = Self { inner: Arc::new(inner) };
         pair.plan(&Map::new(), false)?;
-        let _ = pair.inner.warnings.set(needs::warnings(registry, &pair));
+        if let (Ok(plan), Some(thinker), Some(caller)) =
+            (pair.formats(&Request::default()), pair.name(Half::Reasoning), pair.name(Half::Tools))
+        {
+            let _ = pair.inner.warnings.set(needs::warnings(registry, &plan, (thinker, caller)));
+        }
         Ok(pair)
     }
 
@@ -82,7 +88,8 @@ impl Pair {
         };
         let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
         let plan = if plain { self.plan(&kwargs, true)? } else { base };
-        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt, off);
+        let prompt = PromptText::new(prompt, &self.inner.vocabulary);
+        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt.as_ref(), off);
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
@@ -94,8 +101,8 @@ impl Pair {
             }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
-            if let Some(text) = prompt::text_of(prompt) {
-                machine.prompt(&text, &plan.limits);
+            if let Some(prompt) = &prompt {
+                machine.prompt(&prompt.text, &plan.limits);
             }
             let gate = match machine.phase() {
                 Phase::Answering => Gate::FromStart,
@@ -147,7 +154,7 @@ impl Pair {
         };
         let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
         let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
-            .map_err(|(key, message)| inner.located(&key, message))?;
+            .map_err(|(key, told)| inner.located(&key, told))?;
         let plan = Arc::new(plan);
         plans.push((key, Arc::clone(&plan)));
         Ok(plan)
@@ -172,9 +179,38 @@ impl Pair {
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
     }
 
+    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    #[must_use]
+    pub fn words(&self, half: Half) -> Option<FormatFile> {
+        let plan = self.plan(&Map::new(), false).ok()?;
+        let format = match half {
+            Half::Reasoning => plan.reasoning.as_ref(),
+            Half::Tools => plan.tools.as_ref(),
+        };
+        format.map(|format| format.words().clone())
+    }
+
     /// The words of both halves without any request switch.
     pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, SetupError> {
         self.plan(&kwargs(request), false)
+    }
+
+    /// What the request to the engine must have for this request of a client. A format file that cannot be resolved under
+    /// the request's switches asks for what is safe: special tokens.
+    #[must_use]
+    pub fn needs(&self, request: &Request) -> Needs {
+        let Ok(plan) = self.formats(request) else { return Needs::SAFE };
+        let is_mute = request.tools.is_empty() || request.tool_choice == ToolChoice::None;
+        Needs::of(&plan, self.gives_calls() && !is_mute)
+    }
+
+    /// Checks at start-up, as vLLM does, that a tokenizer has the tokens without which a format cannot be read (`ids.need`).
+    /// `has` says whether a text is one entry of the vocabulary, `model` is the checkpoint's name for the message.
+    ///
+    /// # Errors
+    /// [`SetupErrorKind::MissingTokens`], with the flag, every missing token and the model.
+    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), SetupError> {
+        needs::check_vocabulary(&*self.formats(&Request::default())?, |half| self.name(half), has, model)
     }
 
     /// What is likely wrong with the pair, for the one who starts it; it works all the same.
@@ -198,6 +234,37 @@ impl Pair {
     }
 }
 
+impl Registry {
+    /// Composes a pair and compiles it.
+    ///
+    /// # Errors
+    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
+    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
+        Pair::new(self, setup)
+    }
+
+    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
+    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
+    ///
+    /// # Errors
+    /// The file is broken, or names a format that does not exist.
+    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+        let mut with = self.clone();
+        let source = with.enter(path, text)?;
+        let names = names_by_half(&source);
+        for (half, name) in &names {
+            let setup = match half {
+                Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
+                Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
+            };
+            with.pair(&setup)?;
+        }
+        with.check_rules(&source)?;
+        *self = with;
+        Ok(names)
+    }
+}
+
 impl Inner {
     fn facts<'a>(&'a self, name: &'a str, kwargs: &'a Map<String, Value>) -> Facts<'a> {
         let special = &self.vocabulary.special;
@@ -211,30 +278,46 @@ impl Inner {
     }
 
     /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
-    fn located(&self, key: &str, message: String) -> SetupError {
+    fn located(&self, key: &str, told: Told) -> SetupError {
         if key == "checkpoint" {
             let (half, name) =
                 if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };
             let name = name.as_ref().map_or("", |(_, name)| name);
             let usual = "give the checkpoint's `tokenizer_config.json`, or take a parser that needs none of it";
-            let (message, hint) = message.split_once("\nhint: ").unwrap_or((&message, usual));
-            let message = format!("{} {name}: {message}", half.flag());
-            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint: Some(hint.to_owned()) };
+            let message = format!("{} {name}: {}", half.flag(), told.message);
+            let hint = Some(told.hint.unwrap_or_else(|| usual.to_owned()));
+            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint };
         }
         let tools = key.starts_with("tools") || self.reasoning.is_none();
         match if tools { &self.tools } else { &self.reasoning } {
-            Some((source, _)) => source.error(key, message).into(),
-            None => SetupError { kind: SetupErrorKind::BadFormat, message, hint: None },
+            Some((source, _)) => source.error(key, told).into(),
+            None => SetupError { kind: SetupErrorKind::BadFormat, message: told.message, hint: told.hint },
         }
     }
 }
 
-/// The names to use: a checkpoint of type `gpt_oss` is always read as harmony.
-fn names(setup: &Setup) -> (Option<&str>, Option<&str>) {
-    if setup.model_type.as_deref() == Some("gpt_oss") {
-        return (Some("openai_gptoss"), setup.tool_parser.as_ref().map(|_| "openai"));
+/// What a pair is made from but for the vocabulary, which it keeps once.
+fn without_vocabulary(setup: &Setup) -> Setup {
+    Setup {
+        reasoning_parser: setup.reasoning_parser.clone(),
+        tool_parser: setup.tool_parser.clone(),
+        model_type: setup.model_type.clone(),
+        vocabulary: Vocabulary::default(),
+        tokenizer_config: setup.tokenizer_config.clone(),
+        incomplete_calls: setup.incomplete_calls,
+        limits: setup.limits.clone(),
     }
-    (setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref())
+}
+
+/// The names to use: some checkpoints are always read in one format.
+fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Option<&'a str>) {
+    let tools = setup.tool_parser.as_deref();
+    match setup.model_type.as_deref().and_then(|model_type| registry.names_of_type(model_type)) {
+        Some(names) => {
+            (names.reasoning.first().map(String::as_str), tools.and(names.tools.first().map(String::as_str)))
+        }
+        None => (setup.reasoning_parser.as_deref(), tools),
+    }
 }
 
 type Found = Option<(Arc<Source>, String)>;
@@ -246,6 +329,12 @@ fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Se
     }
 }
 
+/// The name of a file's other half that belongs to `name`: the same one, the one in its place, or the first.
+fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
+    let at = own.iter().position(|n| n == name).unwrap_or(0);
+    others.iter().find(|n| *n == name).or_else(|| others.get(at)).or(others.first()).cloned()
+}
+
 /// A bound format brings its other half; it does not work with another format's.
 fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let bound = |half: &Found| match half {
@@ -255,70 +344,25 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
     let (r, t) = (bound(reasoning), bound(tools));
     match (&reasoning, &tools) {
         (Some((source, name)), None) if r => {
-            let at = source.reasoning.iter().position(|n| n == name).unwrap_or(0);
-            let twin =
-                source.tools.iter().find(|n| *n == name).or_else(|| source.tools.get(at)).or(source.tools.first());
-            *tools = twin.map(|n| (Arc::clone(source), n.clone()));
+            *tools = twin(name, &source.names.reasoning, &source.names.tools).map(|n| (Arc::clone(source), n));
         }
         (None, Some((source, name))) if t => {
-            let at = source.tools.iter().position(|n| n == name).unwrap_or(0);
-            let twin = source
-                .reasoning
-                .iter()
-                .find(|n| *n == name)
-                .or_else(|| source.reasoning.get(at))
-                .or(source.reasoning.first());
-            *reasoning = twin.map(|n| (Arc::clone(source), n.clone()));
+            *reasoning = twin(name, &source.names.tools, &source.names.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
             return Err(SetupError {
                 kind: SetupErrorKind::BadPair,
                 message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
                 hint: Some(if r {
-                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.tools.join(", "))
+                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
                 } else {
-                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.reasoning.join(", "))
+                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
                 }),
             });
         }
         _ => {}
     }
     Ok(())
-}
-
-/// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
-pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
-    let mut kwargs = request.chat_template_kwargs.clone();
-    if let Some(effort) = &request.reasoning_effort {
-        kwargs.insert("reasoning_effort".into(), Value::String(effort.clone()));
-        kwargs.entry("enable_thinking").or_insert(Value::Bool(effort != "none"));
-    }
-    kwargs
-}
-
-/// Whether thinking is on for a request.
-pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
-    let effort = kwargs.get("reasoning_effort");
-    if let Some(effort) = effort
-        && !switches.effort.is_empty()
-        && !effort.as_str().is_some_and(|e| switches.effort.iter().any(|allowed| allowed == e))
-    {
-        let allowed = switches.effort.join("`, `");
-        return Err(RequestError::new(&format!("unsupported `reasoning_effort`: {effort}"))
-            .hint(&format!("this model's values are `{allowed}`")));
-    }
-    if let Some(effort) = effort.and_then(Value::as_str)
-        && !switches.effort_off.is_empty()
-    {
-        if switches.effort_off.iter().any(|off| off == effort) {
-            return Ok(false);
-        }
-        if switches.keys.is_empty() {
-            return Ok(true);
-        }
-    }
-    let mut present = switches.keys.iter().filter_map(|key| kwargs.get(key)).peekable();
-    Ok(if present.peek().is_some() { present.any(truthy) } else { switches.default })
 }
 
 /// A checkpoint's template cannot say what a grammar would have to guarantee.
@@ -335,17 +379,5 @@ fn refuse_guarantees(request: &Request, wishes: &Wishes) -> Result<(), RequestEr
         Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
             .hint("leave it out, or serve this model with a parser of its own format")),
         None => Ok(()),
-    }
-}
-
-/// Truth as a chat template sees it.
-fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(b) => *b,
-        Value::Number(n) => n.as_f64() != Some(0.0),
-        Value::String(s) => !s.is_empty(),
-        Value::Array(a) => !a.is_empty(),
-        Value::Object(o) => !o.is_empty(),
     }
 }

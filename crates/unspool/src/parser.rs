@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::align;
+use crate::align::{self, Aligned};
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -13,16 +13,49 @@ use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
-use crate::gate::ReasoningEnd;
-use crate::plan::Plan;
+use crate::lag::Lag;
+use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
 
+/// Where reasoning ended, in tokens from the start of the output.
+///
+/// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit
+/// end is content, such as the opener of a call: it begins at `content`, and the token before `constraint` completed it. Those
+/// tokens came before the grammar applied, so they are to be fed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasoningEnd {
+    /// The first token that is not reasoning: the grammar reads from here.
+    pub content: u64,
+    /// The first token that the grammar may forbid.
+    pub constraint: u64,
+}
+
+/// Where a reply stands towards its thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Inside a thought.
+    Thinking,
+    /// A thought may come.
+    Undecided,
+    /// Behind the thought, or there is none.
+    Answering,
+}
+
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
 ///
-/// Text and ids of one delta belong together: the ids stand where their text does. Where a server gives ids before their text,
-/// as vLLM does while it looks for stop texts, hold the ids until the text has come, or give one of the two alone.
+/// Feed a server's stream as it comes. Text may lag behind its ids by any number of tokens, as vLLM's does while it looks for
+/// stop texts: ids may come with an empty text, or with less than their own, and the text later, with further ids or without.
+/// The answer, the gate and the counts are those of ids and text that come together. How that is done:
+///
+/// - Where the [`Vocabulary`](crate::Vocabulary) knows the tokens' bytes, an id waits until all its text has come. A special token
+///   whose text the server leaves out is told by the text that comes instead.
+/// - Where it does not, only special tokens are placed exactly, by their text; ordinary ones stand where the text stands that
+///   came with them. A special token waits for its text if ids came without text before it; else it was left out if the next
+///   text is another one. Ordinary text that spells a late special token, right before it, is taken for it.
+///
+/// What still waits at the end goes out as it is. Text without ids may be fed too, and ids alone with a vocabulary of bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delta<'a> {
     /// The text; `None`: it is made from the ids.
@@ -91,24 +124,43 @@ struct Memory {
     /// Offset of `hold` in the output.
     base: u64,
     utf8: Assembler,
-    /// Bytes of a character whose text has not come yet.
-    lag: Vec<u8>,
+    /// Ids and text that have not found each other.
+    lag: Lag,
     filters: Filters,
 }
 
-/// A parser's state, to go on elsewhere.
+/// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Version of the layout; [`Parser::restore`] refuses another one.
     pub version: u32,
     /// Which words the parser read with.
+    #[serde(default)]
     format: u64,
+    /// Sum of `state`, so that no foreign number gets into a parser.
+    #[serde(default)]
+    sum: u64,
+    /// The saved memory as JSON.
+    #[serde(default)]
+    state: String,
+}
+
+/// What a snapshot's state is made from.
+#[derive(Serialize)]
+struct Saved<'a> {
+    machine: Option<&'a MachineState>,
+    memory: &'a Memory,
+}
+
+/// What a snapshot's state is read as.
+#[derive(Deserialize)]
+struct Restored {
     machine: Option<MachineState>,
     memory: Memory,
 }
 
 /// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 1;
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 impl Parser {
     pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
@@ -120,7 +172,7 @@ impl Parser {
             hold: String::new(),
             base: 0,
             utf8: Assembler::default(),
-            lag: Vec::new(),
+            lag: Lag::default(),
             filters,
         };
         Self { plan, wishes, machine, memory, room: String::new() }
@@ -131,17 +183,18 @@ impl Parser {
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
         match (delta.text, delta.ids) {
             (None, []) => {}
-            (Some(text), []) => {
+            (Some(text), []) if self.memory.lag.is_empty() => {
                 self.memory.tokens.push_text(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), [id]) if !self.plan.special.contains(*id) && !text.is_empty() => {
-                self.memory.lag.clear();
+            (Some(text), [id]) if self.memory.lag.is_plain(text, *id, &self.plan) => {
+                self.memory.lag.count(text, 1);
                 self.memory.tokens.known = true;
                 self.memory.tokens.push(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), ids) if self.plan.all_ordinary(ids) => {
+            (Some(text), ids) if self.memory.lag.is_empty() && self.plan.all_ordinary(ids) => {
+                self.memory.lag.count(text, ids.len());
                 self.memory.tokens.known = true;
                 align::ordinary(text, ids.len(), &mut self.memory.tokens);
                 self.feed(text, Eof::No, sink);
@@ -153,6 +206,7 @@ impl Parser {
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
+        self.flush_lag(sink);
         let mut tail = String::new();
         self.flush_bytes(&mut tail, sink);
         let eof = if reason == Some(FinishReason::Length) { Eof::Length } else { Eof::Stop };
@@ -206,6 +260,16 @@ impl Parser {
         self.memory.tokens.gate != Gate::Closed
     }
 
+    /// Where the reply stands towards its thought: behind the prompt, if nothing was read yet.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (self.is_thinking(), self.reasoning_ended()) {
+            (true, _) => Standing::Thinking,
+            (false, false) => Standing::Undecided,
+            (false, true) => Standing::Answering,
+        }
+    }
+
     /// Whether a thought is open: what comes next belongs to it, or ends it.
     #[must_use]
     pub fn is_thinking(&self) -> bool {
@@ -235,25 +299,39 @@ impl Parser {
     /// The state after the last delta.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let machine = self.machine.as_ref().map(|machine| machine.state().clone());
-        Snapshot { version: SNAPSHOT_VERSION, format: self.plan.fingerprint, machine, memory: self.memory.clone() }
+        let saved = Saved { machine: self.machine.as_ref().map(Machine::state), memory: &self.memory };
+        // Numbers, texts and lists of them can always be written; what could not would be refused by `restore`.
+        let state = serde_json::to_string(&saved).unwrap_or_default();
+        let format = self.plan.fingerprint;
+        Snapshot { version: SNAPSHOT_VERSION, format, sum: sum(state.as_bytes()), state }
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     ///
     /// # Errors
-    /// The snapshot is of another version, or of a parser of another pair or thinking mode.
+    /// The snapshot is of another version, of a parser of another pair or thinking mode, or not as a parser wrote it.
     pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        if snapshot.version != SNAPSHOT_VERSION {
-            return Err(format!("the snapshot has version {}, this parser reads {SNAPSHOT_VERSION}", snapshot.version));
+        let Snapshot { version, format, sum: written, state } = snapshot;
+        if version != SNAPSHOT_VERSION {
+            return Err(format!("the snapshot has version {version}, this parser reads {SNAPSHOT_VERSION}"));
         }
-        if snapshot.format != self.plan.fingerprint {
+        if format != self.plan.fingerprint {
             return Err("the snapshot was made with other formats or another thinking mode".to_owned());
         }
-        if let (Some(machine), Some(state)) = (&mut self.machine, snapshot.machine) {
-            machine.restore(state);
+        let changed = || "the snapshot is not as a parser wrote it: its state was changed on the way".to_owned();
+        if written != sum(state.as_bytes()) {
+            return Err(changed());
         }
-        self.memory = snapshot.memory;
+        let restored: Restored = serde_json::from_str(&state).map_err(|_| changed())?;
+        if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
+            return Err(changed());
+        }
+        match (&mut self.machine, restored.machine) {
+            (Some(machine), Some(state)) if machine.fits(&state, &restored.memory.hold) => machine.restore(state),
+            (None, None) => {}
+            _ => return Err(changed()),
+        }
+        self.memory = restored.memory;
         Ok(())
     }
 
@@ -261,16 +339,29 @@ impl Parser {
     fn push_aligned(&mut self, text: &str, ids: &[u32], sink: &mut impl Sink) {
         let plan = Arc::clone(&self.plan);
         let tokens = &mut self.memory.tokens;
-        tokens.known = true;
+        tokens.known |= !ids.is_empty();
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        align::align(text, ids, &plan, (tokens, &mut self.memory.lag), &mut kept);
+        self.memory.lag.take(text, ids, &mut Aligned { plan: &plan, tokens, kept: &mut kept });
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }
 
+    /// No text comes any more for the ids that wait for it.
+    fn flush_lag(&mut self, sink: &mut impl Sink) {
+        if self.memory.lag.is_empty() {
+            return;
+        }
+        let plan = Arc::clone(&self.plan);
+        let mut kept = String::new();
+        let tokens = &mut self.memory.tokens;
+        self.memory.lag.flush(&mut Aligned { plan: &plan, tokens, kept: &mut kept });
+        self.feed(&kept, Eof::No, sink);
+    }
+
     /// Ids alone: their bytes come from the vocabulary.
     fn push_ids(&mut self, ids: &[u32], sink: &mut impl Sink) {
+        self.flush_lag(sink);
         let plan = Arc::clone(&self.plan);
         let mut text = std::mem::take(&mut self.room);
         text.clear();

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::align::{Special, Specials};
 use crate::flow::tables::{Source, Tables};
 use crate::format::file::{FormatFile, Required};
+use crate::format::syntax::{Fault, Format};
 use crate::limits::Limits;
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
+use crate::special::{Special, Specials};
+use crate::told::Told;
 
 /// What every parser of one pair and one set of switches shares.
 #[derive(Debug)]
@@ -16,8 +18,8 @@ pub(crate) struct Plan {
     pub(crate) tables: Tables,
     pub(crate) limits: Limits,
     pub(crate) special: Specials,
-    pub(crate) reasoning: Option<FormatFile>,
-    pub(crate) tools: Option<FormatFile>,
+    pub(crate) reasoning: Option<Format>,
+    pub(crate) tools: Option<Format>,
     /// The checkpoint's own template, in a format that reads with it.
     pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
     vocabulary: Arc<Vocabulary>,
@@ -32,9 +34,11 @@ impl Plan {
         reasoning: Option<FormatFile>,
         tools: Option<FormatFile>,
         plain: bool,
-    ) -> Result<Self, (String, String)> {
-        let checkpoint = checkpoint_template(setup, reasoning.as_ref().or(tools.as_ref()))?;
-        let used = used_texts(reasoning.as_ref(), tools.as_ref());
+    ) -> Result<Self, Fault> {
+        let (reasoning, tools) = (reasoning.map(Format::new).transpose()?, tools.map(Format::new).transpose()?);
+        let (thinker, caller) = (reasoning.as_ref().map(Format::words), tools.as_ref().map(Format::words));
+        let checkpoint = checkpoint_template(setup, thinker.or(caller))?;
+        let used = used_texts(thinker, caller);
         // A hidden token that a template writes is a marker; any other never shows.
         let hidden: Vec<String> =
             vocabulary.hidden.iter().filter(|text| !used.iter().any(|u| u.contains(text.as_str()))).cloned().collect();
@@ -43,6 +47,7 @@ impl Plan {
             tools: tools.as_ref(),
             special: &vocabulary.special,
             hidden: &hidden,
+            declared: &vocabulary.hidden,
             plain,
         };
         let tables = Tables::new(&source)?;
@@ -56,7 +61,8 @@ impl Plan {
             })
             .collect();
         let special = Specials::new(special);
-        let fingerprint = fingerprint(&[reasoning.as_ref(), tools.as_ref()], plain);
+        let template = thinker.or(caller).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
+        let fingerprint = fingerprint(&[thinker, caller], template, plain);
         let limits = setup.limits.clone();
         Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }
@@ -66,6 +72,12 @@ impl Plan {
         self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
     }
 
+    /// Whether the tokens' bytes are known.
+    #[inline]
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.vocabulary.bytes.is_some()
+    }
+
     /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.
     pub(crate) fn all_ordinary(&self, ids: &[u32]) -> bool {
         self.vocabulary.bytes.is_none() && !ids.iter().any(|id| self.special.contains(*id))
@@ -73,29 +85,29 @@ impl Plan {
 
     /// Bytes of a token.
     pub(crate) fn bytes(&self, id: u32) -> Option<&[u8]> {
-        self.vocabulary.bytes.as_ref()?.get(&id).map(Vec::as_slice)
+        self.vocabulary.bytes.as_ref()?.get(id)
     }
 }
 
-/// FNV-1a over the words: the same in every process, unlike the standard library's hashes.
-fn fingerprint(halves: &[Option<&FormatFile>], plain: bool) -> u64 {
+/// The sum of all words: those of the files, and of the template that the checkpoint brings.
+fn fingerprint(halves: &[Option<&FormatFile>], template: Option<&serde_json::Value>, plain: bool) -> u64 {
     // The words are strings, numbers and lists: they can always be written.
-    let words = serde_json::to_vec(&(halves, plain)).unwrap_or_default();
-    words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    sum(&serde_json::to_vec(&(halves, template, plain)).unwrap_or_default())
+}
+
+/// FNV-1a: the same in every process, unlike the standard library's hashes.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// The template that the checkpoint brings, if the format reads with it.
-fn checkpoint_template(
-    setup: &Setup,
-    format: Option<&FormatFile>,
-) -> Result<Option<Arc<TemplateSpec>>, (String, String)> {
+fn checkpoint_template(setup: &Setup, format: Option<&FormatFile>) -> Result<Option<Arc<TemplateSpec>>, Fault> {
     let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
-    let fault = |message: String| ("checkpoint".to_owned(), message);
-    let template = setup
-        .tokenizer_config
-        .get(key)
-        .filter(|t| !t.is_null())
-        .ok_or_else(|| fault(format!("this parser requires `{key}` metadata in the tokenizer configuration")))?;
+    let fault = |told: Told| ("checkpoint".to_owned(), told);
+    let template =
+        setup.tokenizer_config.get(key).filter(|t| !t.is_null()).ok_or_else(|| {
+            fault(format!("this parser requires `{key}` metadata in the tokenizer configuration").into())
+        })?;
     let spec = TemplateSpec::parse(template).map_err(fault)?;
     let halves = Halves { reasoning: setup.reasoning_parser.is_some(), tools: setup.tool_parser.is_some() };
     spec.serves(halves).map_err(fault)?;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::detect::rules_of;
-use crate::format::file::FormatFile;
+use crate::format::check;
+use crate::format::detect::Detect;
+use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
-use crate::pair::Pair;
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::suggest::{did_you_mean, near};
 
 /// The built-in format files: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
@@ -49,18 +50,23 @@ fn builtin_files() -> &'static [Lazy] {
     })
 }
 
-/// Which built-in file has which name. Of the other files only `names` is looked at; what else they say is read and checked
-/// when one of their names is asked for.
-fn builtin_names() -> &'static BTreeMap<(u8, String), usize> {
-    static NAMES: OnceLock<BTreeMap<(u8, String), usize>> = OnceLock::new();
-    NAMES.get_or_init(|| {
-        let mut out = BTreeMap::new();
-        for (i, file) in builtin_files().iter().enumerate() {
-            let [reasoning, tools] = names_of(file.text);
-            out.extend(reasoning.into_iter().map(|name| ((Half::Reasoning as u8, name), i)));
-            out.extend(tools.into_iter().map(|name| ((Half::Tools as u8, name), i)));
+/// What the built-in files are called. Of a file only `names` is looked at; what else it says is read and checked when one of
+/// its names is asked for.
+struct Builtin {
+    names: Vec<Names>,
+    by_name: BTreeMap<(u8, String), usize>,
+}
+
+fn builtin() -> &'static Builtin {
+    static BUILTIN: OnceLock<Builtin> = OnceLock::new();
+    BUILTIN.get_or_init(|| {
+        let names: Vec<Names> = builtin_files().iter().map(|file| names_of(file.text)).collect();
+        let mut by_name = BTreeMap::new();
+        for (i, names) in names.iter().enumerate() {
+            by_name.extend(names.reasoning.iter().map(|name| ((Half::Reasoning as u8, name.clone()), i)));
+            by_name.extend(names.tools.iter().map(|name| ((Half::Tools as u8, name.clone()), i)));
         }
-        out
+        Builtin { names, by_name }
     })
 }
 
@@ -71,52 +77,60 @@ impl Registry {
         Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
-    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
-    ///
-    /// # Errors
-    /// The file is broken, or names a format that does not exist.
-    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+    /// Enters a user's format file unproved.
+    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, SetupError> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
-            let other = self
-                .find(Half::Tools, &base)
-                .or_else(|_| self.find(Half::Reasoning, &base))
-                .map_err(|_| SetupError::from(source.error("extends", format!("no format is named `{base}`"))))?;
+            let other = self.find(Half::Tools, &base).or_else(|_| self.find(Half::Reasoning, &base)).map_err(|_| {
+                SetupError::from(source.error("extends", format!("no format is named `{base}`").into()))
+            })?;
             source.extend_from(&other);
+            source.check_all()?;
         }
-        let reasoning = source.reasoning.iter().map(|n| (Half::Reasoning, n.clone()));
-        let names: Vec<(Half, String)> =
-            reasoning.chain(source.tools.iter().map(|n| (Half::Tools, n.clone()))).collect();
-        let mut with = self.clone();
+        self.check_ends(&source)?;
         let source = Arc::new(source);
-        for (half, name) in &names {
-            if let Ok(taken) = self.find(*half, name) {
-                with.warnings.push(SetupWarning {
+        let before = self.clone();
+        for (half, name) in names_by_half(&source) {
+            if let Ok(taken) = before.find(half, &name) {
+                self.warnings.push(SetupWarning {
                     message: format!("{path}: `{name}` of {} is no longer that of {}", half.flag(), taken.path),
                     hint: Some("if that is not meant, give your format a name of its own".to_owned()),
                 });
             }
-            with.own.insert((*half as u8, name.clone()), Arc::clone(&source));
+            self.own.insert((half as u8, name), Arc::clone(&source));
         }
-        for (half, name) in &names {
-            let setup = match half {
-                Half::Reasoning => Setup { reasoning_parser: Some(name.clone()), ..Setup::default() },
-                Half::Tools => Setup { tool_parser: Some(name.clone()), ..Setup::default() },
-            };
-            with.pair(&setup)?;
-        }
-        for (i, rule) in rules_of(&source)?.into_iter().enumerate() {
+        Ok(source)
+    }
+
+    /// The rules of a file name formats that exist.
+    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), SetupError> {
+        for (i, rule) in rules_of(source)?.into_iter().enumerate() {
             for (half, key, name) in
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
-                let Some(error) = name.and_then(|name| with.find(half, &name).err()) else { continue };
-                let told = source.error(&format!("detect.{i}.{key}"), error.message);
+                let Some(error) = name.and_then(|name| self.find(half, &name).err()) else { continue };
+                let told = source.error(&format!("detect.{i}.{key}"), error.message.into());
                 return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
             }
         }
-        *self = with;
-        Ok(names)
+        Ok(())
+    }
+
+    /// Of a file without calls: what shall end its thoughts opens something in another format.
+    fn check_ends(&self, source: &Source) -> Result<(), SetupError> {
+        for name in source.names.reasoning.iter() {
+            let words = source.resolve(&Facts { name, ..Facts::default() })?;
+            if words.reasoning.ends.is_empty() || !words.tools.call.is_empty() {
+                continue;
+            }
+            let callers = self.names(Half::Tools);
+            let others: Vec<FormatFile> =
+                callers.iter().filter_map(|name| self.words(Half::Tools, name).ok()).collect();
+            if let Some((key, told)) = check::ends(&words, &others) {
+                return Err(source.error(&key, told).into());
+            }
+        }
+        Ok(())
     }
 
     /// What is odd about the files that were added.
@@ -142,7 +156,8 @@ impl Registry {
     /// All names of a half, sorted.
     #[must_use]
     pub fn names(&self, half: Half) -> Vec<String> {
-        let mut names: Vec<String> = builtin_names()
+        let mut names: Vec<String> = builtin()
+            .by_name
             .keys()
             .chain(self.own.keys())
             .filter(|(h, _)| *h == half as u8)
@@ -159,7 +174,7 @@ impl Registry {
         if let Some(source) = self.own.get(&key) {
             return Ok(Arc::clone(source));
         }
-        match builtin_names().get(&key) {
+        match builtin().by_name.get(&key) {
             Some(i) => builtin_files()[*i].source(),
             None => Err(self.unknown(half, name)),
         }
@@ -189,8 +204,8 @@ impl Registry {
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
         let Ok(source) = self.find(half, name) else { return Vec::new() };
         let mut partners: Vec<String> = match half {
-            Half::Reasoning => source.tools.clone(),
-            Half::Tools => source.reasoning.clone(),
+            Half::Reasoning => source.names.tools.to_vec(),
+            Half::Tools => source.names.reasoning.to_vec(),
         };
         match half {
             Half::Reasoning => partners.extend(self.words(half, name).into_iter().flat_map(|w| w.pairs.to_vec())),
@@ -207,57 +222,48 @@ impl Registry {
         partners
     }
 
+    /// What the files are called: a user's own first.
+    fn all_names(&self) -> impl Iterator<Item = &Names> {
+        self.own.values().map(|source| &source.names).chain(&builtin().names)
+    }
+
+    /// The names under which checkpoints of a type are read, whatever names are asked for.
+    pub(crate) fn names_of_type(&self, model_type: &str) -> Option<&Names> {
+        self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
+    }
+
+    /// The name that took the place of a former one.
+    fn successor(&self, half: Half, name: &str) -> Option<&String> {
+        let names = self.all_names().find(|names| names.former.iter().any(|former| former == name))?;
+        match half {
+            Half::Reasoning => names.reasoning.first(),
+            Half::Tools => names.tools.first(),
+        }
+    }
+
     fn unknown(&self, half: Half, name: &str) -> SetupError {
+        let listed = "`unspool formats` lists all names";
         let names = self.names(half);
-        let near = near(name, &names);
-        let hint = match near[..] {
-            [] => "`unspool formats` lists all names".to_owned(),
-            _ => format!("did you mean {}? `unspool formats` lists all names", near.join(" or ")),
+        let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
+        let hint = match self.successor(half, name) {
+            Some(now) => format!("`{name}` was removed; use `{now}`"),
+            None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,
             message: format!("no parser for {} is named `{name}`", half.flag()),
-            hint: Some(successor(name).map_or(hint, str::to_owned)),
+            hint: Some(hint),
         }
     }
-
-    /// Composes a pair and compiles it.
-    ///
-    /// # Errors
-    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
-    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
-        Pair::new(self, setup)
-    }
 }
 
-/// Names that vLLM has removed, and what took their place.
-fn successor(name: &str) -> Option<&'static str> {
-    match name {
-        "minimax" => Some("`minimax` was removed; use `minimax_m2`"),
-        _ => None,
-    }
+/// All names of one file.
+pub(crate) fn names_by_half(source: &Source) -> Vec<(Half, String)> {
+    let reasoning = source.names.reasoning.iter().map(|name| (Half::Reasoning, name.clone()));
+    reasoning.chain(source.names.tools.iter().map(|name| (Half::Tools, name.clone()))).collect()
 }
 
-/// Up to three names with few letters changed.
-pub(crate) fn near(name: &str, names: &[String]) -> Vec<String> {
-    let mut scored: Vec<(usize, &String)> = names.iter().map(|n| (distance(name, n), n)).collect();
-    scored.sort();
-    let most = 2.max(name.len() / 3);
-    scored.into_iter().take_while(|(d, _)| *d <= most).take(3).map(|(_, n)| format!("`{n}`")).collect()
-}
-
-/// Letters to insert, delete or change (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+/// The `[[detect]]` rules of one file.
+pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, SetupError> {
+    Ok(source.resolve(&Facts::default())?.detect)
 }

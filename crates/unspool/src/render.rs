@@ -12,10 +12,11 @@ mod writer;
 
 use std::fmt;
 
-use crate::format::file::FormatFile;
+use crate::format::syntax::Format;
+use crate::limits::Limits;
 use crate::message::Message;
+use crate::pair::Pair;
 use crate::request::Request;
-use crate::setup::Pair;
 
 pub(crate) use body::check_key;
 pub(crate) use calls::{addressed, check_name};
@@ -60,19 +61,19 @@ impl Pair {
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
         let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render(plan.reasoning.as_ref(), tools, message, request)
+        render((plan.reasoning.as_ref(), tools), &plan.limits, message, request)
     }
 }
 
 /// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
 /// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
 pub(crate) fn render(
-    reasoning: Option<&FormatFile>,
-    tools: Option<&FormatFile>,
+    (reasoning, tools): (Option<&Format>, Option<&Format>),
+    limits: &Limits,
     message: &Message,
     request: &Request,
 ) -> Result<String, RenderError> {
-    let words = Words::read(reasoning, tools, request)?;
+    let words = Words::read(reasoning, tools, (request, limits))?;
     let mut writer = Writer::new(&words);
     let thought_end = text::write_thought(&mut writer, &words, message)?;
     let answer_end = text::write_answer(&mut writer, &words, message)?;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::schema::ToolSet;
-use crate::setup::SetupError;
 
 /// `tool_choice`, as in OpenAI's API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,13 +142,6 @@ impl fmt::Display for RequestError {
 }
 
 impl std::error::Error for RequestError {}
-
-/// A switch of the request under which the format cannot be used.
-impl From<SetupError> for RequestError {
-    fn from(error: SetupError) -> Self {
-        Self { message: error.message, hint: error.hint }
-    }
-}
 
 /// One token of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,14 +15,14 @@
 //! assert!(message.tool_calls[0].arguments.starts_with("{\"port\": \""));
 //! ```
 
-mod random;
+pub(crate) mod pattern;
 mod schema;
 
 use serde_json::Value;
 
 use crate::message::{Message, ToolCall};
 
-use random::Random;
+use crate::random::Random;
 
 /// Makes messages up.
 #[derive(Debug, Clone)]

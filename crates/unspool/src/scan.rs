@@ -2,8 +2,6 @@
 
 use memchr::{memchr, memchr2, memchr3};
 
-use crate::format::template::Cut;
-
 /// A literal of a format, without white space at its edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Literal {
@@ -32,7 +30,7 @@ impl Literal {
     /// the border of two tags (`><`), stand for any run of white space, none too.
     #[must_use]
     pub fn new(text: &str, loose: bool) -> Self {
-        let segments: Vec<Box<[u8]>> = crate::format::template::cuts(text)
+        let segments: Vec<Box<[u8]>> = cuts(text)
             .into_iter()
             .filter_map(|cut| match cut {
                 Cut::Literal(l) => Some(l.as_bytes().into()),
@@ -52,6 +50,12 @@ impl Literal {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The most bytes that it can take.
+    pub(crate) fn longest(&self) -> usize {
+        let borders = if self.loose { 2 * self.text.len() } else { self.segments.len() };
+        self.text.len() + borders * LOOSE_BLANKS
     }
 
     /// Its first byte.
@@ -187,5 +191,99 @@ impl FirstBytes {
             return found.map(|i| from + i);
         }
         rest.iter().position(|b| self.table[usize::from(*b)]).map(|i| from + i)
+    }
+}
+
+/// A run of text cut into white space and literals: at white space, and between two tags (`><`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut<'a> {
+    /// White space, exactly as the template writes it; empty between two tags.
+    Space(&'a str),
+    /// A literal without white space.
+    Literal(&'a str),
+}
+
+/// Cuts literal text of a template.
+#[must_use]
+pub fn cuts(text: &str) -> Vec<Cut<'_>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let blank = rest.len() - rest.trim_start().len();
+        if blank > 0 {
+            out.push(Cut::Space(&rest[..blank]));
+            rest = &rest[blank..];
+            continue;
+        }
+        let end = end_at_bracket(rest, end_of_literal(rest));
+        out.push(Cut::Literal(&rest[..end]));
+        if rest[end..].chars().next().is_some_and(|c| !c.is_whitespace()) {
+            out.push(Cut::Space(""));
+        }
+        rest = &rest[end..];
+    }
+    out
+}
+
+/// Where the literal at the start of `text` ends. A blank inside a tag belongs to it: `<a b>` begins like no `<a c>`.
+fn end_of_literal(text: &str) -> usize {
+    let mut in_tag = false;
+    let mut last = ' ';
+    for (i, c) in text.char_indices() {
+        if c.is_whitespace() && !(in_tag && c == ' ') || last == '>' && c == '<' {
+            return i;
+        }
+        in_tag = c == '<' || in_tag && c != '>';
+        last = c;
+    }
+    text.trim_end().len()
+}
+
+/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
+fn end_at_bracket(text: &str, end: usize) -> usize {
+    let literal = &text[..end];
+    if literal.starts_with("]<") && !literal.starts_with("]<]") {
+        return 1;
+    }
+    match literal.strip_suffix('[') {
+        Some(tag) if tag.ends_with('>') && !tag.ends_with("[>") => tag.len(),
+        _ => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_blanks_and_between_tags() {
+        assert_eq!(
+            cuts("\n<a><b>x c"),
+            vec![
+                Cut::Space("\n"),
+                Cut::Literal("<a>"),
+                Cut::Space(""),
+                Cut::Literal("<b>x"),
+                Cut::Space(" "),
+                Cut::Literal("c")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_blank_inside_a_tag_is_no_cut() {
+        assert_eq!(
+            cuts("< calls>\n</ calls> a <b "),
+            vec![
+                Cut::Literal("< calls>"),
+                Cut::Space("\n"),
+                Cut::Literal("</ calls>"),
+                Cut::Space(" "),
+                Cut::Literal("a"),
+                Cut::Space(" "),
+                Cut::Literal("<b"),
+                Cut::Space(" ")
+            ]
+        );
     }
 }

@@ -1,47 +1,14 @@
-//! From parser names to a compiled pair that makes parsers.
+//! What a pair is made from, and why it cannot be made.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
 
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::IncompleteCalls;
+use crate::request::{IncompleteCalls, RequestError};
 
-pub use crate::format::file::{Level, Required};
-pub use crate::needs::{Needs, SetupWarning};
-pub use crate::pair::Pair;
-pub use crate::registry::Registry;
-
-/// What is known of a tokenizer's vocabulary.
-#[derive(Debug, Clone, Default)]
-pub struct Vocabulary {
-    /// Texts that are single entries, with their ids (special and added tokens, as far as known).
-    pub special: HashMap<String, u32>,
-    /// Special tokens that never show in any field unless the format uses them.
-    pub hidden: Vec<String>,
-    /// Bytes of each token, for deltas that carry ids only. Missing: text must come with them.
-    pub bytes: Option<HashMap<u32, Vec<u8>>>,
-}
-
-impl Vocabulary {
-    /// The added tokens that a `tokenizer_config.json` declares; the rest of the vocabulary is not known from it.
-    #[must_use]
-    pub fn of_tokenizer_config(config: &Value) -> Self {
-        let mut vocabulary = Self::default();
-        for (id, token) in config.get("added_tokens_decoder").and_then(Value::as_object).into_iter().flatten() {
-            let Some(text) = token.get("content").and_then(Value::as_str) else { continue };
-            if let Ok(id) = id.parse() {
-                vocabulary.special.insert(text.to_owned(), id);
-            }
-            if token.get("special").and_then(Value::as_bool) == Some(true) {
-                vocabulary.hidden.push(text.to_owned());
-            }
-        }
-        vocabulary
-    }
-}
+pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
 /// What a pair is made from.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +17,7 @@ pub struct Setup {
     pub reasoning_parser: Option<String>,
     /// Name of the tool-call parser.
     pub tool_parser: Option<String>,
-    /// The checkpoint's `model_type`; `gpt_oss` selects harmony whatever the names.
+    /// The checkpoint's `model_type`; some are always read in one format, whatever the names.
     pub model_type: Option<String>,
     /// The tokenizer's vocabulary.
     pub vocabulary: Vocabulary,
@@ -93,11 +60,24 @@ pub struct SetupError {
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
 impl std::error::Error for SetupError {}
+
+/// Something that is likely wrong, and that does not keep a pair from working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupWarning {
+    /// What is likely wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
 
 /// Which half of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -121,25 +101,14 @@ impl Half {
 
 impl From<FileError> for SetupError {
     fn from(error: FileError) -> Self {
-        let message = error.to_string();
+        let message = error.placed();
         Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn special_tokens_come_from_the_tokenizer_config() {
-        let config = json!({"added_tokens_decoder": {
-            "7": {"content": "<think>", "special": false},
-            "9": {"content": "<|im_end|>", "special": true},
-        }});
-        let vocabulary = Vocabulary::of_tokenizer_config(&config);
-        assert_eq!(vocabulary.special.get("<think>"), Some(&7));
-        assert_eq!(vocabulary.hidden, ["<|im_end|>"]);
+/// A switch of the request under which the format cannot be used.
+impl From<SetupError> for RequestError {
+    fn from(error: SetupError) -> Self {
+        Self { message: error.message, hint: error.hint }
     }
 }

@@ -29,25 +29,19 @@ impl Assembler {
         let mut all = std::mem::take(&mut self.pending);
         all.extend_from_slice(bytes);
         let mut odd = Odd::default();
-        let mut rest = &all[..];
-        loop {
-            match std::str::from_utf8(rest) {
-                Ok(text) => {
-                    out.push_str(text);
-                    break;
-                }
-                Err(e) => {
-                    let (good, bad) = rest.split_at(e.valid_up_to());
-                    out.push_str(std::str::from_utf8(good).unwrap_or_default());
-                    let Some(len) = e.error_len() else {
-                        self.pending = bad.to_vec();
-                        break;
-                    };
-                    out.push(char::REPLACEMENT_CHARACTER);
-                    odd.replaced += 1;
-                    odd.grown += 3 - len as i64;
-                    rest = &bad[len..];
-                }
+        let mut chunks = all.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            out.push_str(chunk.valid());
+            let bad = chunk.invalid();
+            // At the end more bytes may make a character of them.
+            let mut is_open =
+                || chunks.peek().is_none() && std::str::from_utf8(bad).is_err_and(|e| e.error_len().is_none());
+            if !bad.is_empty() && is_open() {
+                self.pending = bad.to_vec();
+            } else if !bad.is_empty() {
+                out.push(char::REPLACEMENT_CHARACTER);
+                odd.replaced += 1;
+                odd.grown += 3 - bad.len() as i64;
             }
         }
         odd

@@ -136,7 +136,7 @@ fn bytes_that_are_not_utf8_become_replacement_characters_with_a_note() {
     let bytes = HashMap::from([(1, b"a\xff".to_vec()), (2, b"\xe6\x97".to_vec()), (3, b"\xa5b".to_vec())]);
     let setup = Setup {
         tool_parser: Some("hermes".into()),
-        vocabulary: Vocabulary { bytes: Some(bytes), ..Vocabulary::default() },
+        vocabulary: Vocabulary { bytes: Some(bytes.into()), ..Vocabulary::default() },
         ..Setup::default()
     };
     let pair = Registry::builtin().pair(&setup).expect("a pair");
@@ -188,7 +188,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
         ("names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{jsn}</c>\"\n", "my.toml:3: ", "{jsn}"),
         ("names.tools = [\"mine\"]\n[tools]\n", "my.toml:2: ", "call template"),
         (
-            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mien\"]\n",
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{json}</c>\"\n[[variant]]\nnames = [\"mien\"]\n",
             "my.toml:5: ",
             "no name of this file is `mien`",
         ),
@@ -197,7 +197,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
             "my.toml:4: ",
             "is named `mien`",
         ),
-        ("[tools]\ncall = \"<c>{json}</c>\"\n", "my.toml:1: ", "no name"),
+        ("[tools]\ncall = \"<c>{name}{json}</c>\"\n", "my.toml:1: ", "no name"),
         ("names = [\n", "my.toml:", ""),
         (
             "names.reasoning = [\"mine\"]\n[reasoning]\nthought = \"<t>{thought}</t>\"\n[content]\ndrop = [\"<t>\"]\n",
@@ -210,7 +210,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
             "opens a thought and closes",
         ),
         (
-            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{json}</c>\"\n[[variant]]\nnames = [\"mine\"]\ncontent.drop = [\"<c>\"]\n",
+            "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{json}</c>\"\n[[variant]]\nnames = [\"mine\"]\ncontent.drop = [\"<c>\"]\n",
             "my.toml:6: ",
             "see `tools.call` in line 3",
         ),
@@ -286,11 +286,85 @@ fn a_snapshot_of_another_format_is_refused() {
 }
 
 #[test]
+fn a_saved_state_with_a_foreign_number_is_refused() {
+    let pair = pair("qwen3", "qwen3_coder");
+    let mut busy = parser(&pair);
+    let text = "Hm.</think>\n<tool_call>\n<function=f>\n<parameter=a>\nlong";
+    busy.push(Delta::text(text), &mut Message::default());
+    for state in [parser(&pair), busy] {
+        let saved = serde_json::to_value(state.snapshot()).expect("a snapshot");
+        let body = saved["state"].as_str().expect("the state");
+        for (at, _) in body.match_indices(|c: char| c.is_ascii_digit()) {
+            let mut changed = saved.clone();
+            changed["state"] =
+                format!("{}7{}{}", &body[..at], if &body[at..=at] == "7" { "7" } else { "" }, &body[at + 1..]).into();
+            let snapshot = serde_json::from_value(changed).expect("a snapshot by its outer form");
+            let refusal = parser(&pair).restore(snapshot).expect_err("a foreign number");
+            assert!(refusal.contains("not as a parser wrote it"), "{refusal}");
+        }
+        assert!(parser(&pair).restore(serde_json::from_value(saved).expect("the same")).is_ok());
+    }
+}
+
+#[test]
+fn a_saved_state_of_an_older_layout_is_refused_by_its_version() {
+    let pair = pair("qwen3", "hermes");
+    for older in [json!({"version": 1, "format": 7, "machine": null, "memory": {"hold": ""}}), json!({"version": 3})] {
+        let snapshot = serde_json::from_value(older).expect("a version");
+        let refusal = parser(&pair).restore(snapshot).expect_err("another version");
+        assert!(refusal.starts_with("the snapshot has version "), "{refusal}");
+    }
+}
+
+#[test]
+fn a_message_to_a_function_is_text_where_no_half_reads_calls() {
+    let (_, text) = Registry::builtin().file(Half::Reasoning, "openai_gptoss").expect("a built-in file");
+    let mut registry = Registry::builtin();
+    registry.add("my.toml", &text.replace("bound = true", "bound = false")).expect("a good file");
+    let setup = Setup { reasoning_parser: Some("openai_gptoss".into()), ..Setup::default() };
+    let pair = registry.pair(&setup).expect("one half of it");
+    let call = "<|channel|>commentary to=functions.f json<|message|>{\"a\": 1}";
+    let text = format!("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{call}<|call|>");
+    for size in 1..text.len() {
+        let mut message = Message::default();
+        let mut parser = parser(&pair);
+        for piece in text.as_bytes().chunks(size) {
+            parser.push(Delta::text(std::str::from_utf8(piece).expect("ASCII")), &mut message);
+        }
+        parser.finish(None, &mut message);
+        assert_eq!(message.reasoning, "Hm.");
+        assert_eq!(message.content, format!("<|start|>assistant{call}<|call|>"), "in pieces of {size}");
+    }
+    // Nor is the other family's envelope the place for arguments whose name came before.
+    let setup = Setup { tool_parser: Some("hermes".into()), ..setup };
+    let pair = registry.pair(&setup).expect("halves of two families");
+    assert!(whole(&pair, &text).content.contains(call));
+}
+
+#[test]
+fn an_error_shows_one_hint_on_a_line_of_its_own() {
+    let files = [
+        "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{literals}</c>\"\n",
+        "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{name}{kwargs}</c>\"\n",
+        "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\nenvelope.name = []\n",
+        "names.tools = [\"mine\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\nenvelope.id = \"name\"\n",
+        "names.tools = [\"mine\"]\n[tools]\ncal = \"<c>{json}</c>\"\n",
+        "names.tools = [\"mine\"\n",
+    ];
+    for file in files {
+        let error = Registry::builtin().add("my.toml", file).expect_err(file);
+        assert!(!error.message.contains("hint:") && error.hint.is_some(), "{error}");
+        assert_eq!(error.to_string().matches("\n  hint: ").count(), 1, "{error}");
+        assert_eq!(error.to_string().matches("hint:").count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn a_special_token_behind_half_a_character_counts() {
     let bytes = [(1, b"a".to_vec()), (5, b"</think>".to_vec()), (6, vec![0xC3])];
     let vocabulary = Vocabulary {
         special: HashMap::from([("</think>".to_owned(), 5)]),
-        bytes: Some(HashMap::from(bytes)),
+        bytes: Some(bytes.into()),
         ..Vocabulary::default()
     };
     let setup = Setup { reasoning_parser: Some("qwen3".into()), vocabulary, ..Setup::default() };

@@ -12,8 +12,9 @@ const WORDS: [(&str, u32); 7] =
 
 fn pair(names: (Option<&str>, Option<&str>), with_bytes: bool) -> Pair {
     let special: HashMap<String, u32> = SPECIAL.iter().map(|(text, id)| ((*text).to_owned(), *id)).collect();
-    let bytes = WORDS.iter().chain(&SPECIAL).map(|(text, id)| (*id, text.as_bytes().to_vec())).collect();
-    let vocabulary = Vocabulary { special, bytes: with_bytes.then_some(bytes), ..Vocabulary::default() };
+    let bytes: HashMap<u32, Vec<u8>> =
+        WORDS.iter().chain(&SPECIAL).map(|(text, id)| (*id, text.as_bytes().to_vec())).collect();
+    let vocabulary = Vocabulary { special, bytes: with_bytes.then(|| bytes.into()), ..Vocabulary::default() };
     let setup = Setup {
         reasoning_parser: names.0.map(str::to_owned),
         tool_parser: names.1.map(str::to_owned),
@@ -63,11 +64,11 @@ fn an_end_of_several_tokens_may_begin_in_an_earlier_step() {
     // A phrase of ordinary tokens that opens a call: `<` `tool_call` `>` spelled out.
     let special = HashMap::from([("<think>".to_owned(), 1), ("</think>".to_owned(), 2)]);
     let pieces: [&[u8]; 8] = [b"", b"<think>", b"</think>", b"hm", b"<tool", b"_call", b">", b"\n{"];
-    let bytes = pieces.iter().enumerate().map(|(id, text)| (id as u32, text.to_vec())).collect();
+    let bytes: HashMap<u32, Vec<u8>> = pieces.iter().enumerate().map(|(id, text)| (id as u32, text.to_vec())).collect();
     let setup = Setup {
         reasoning_parser: Some("qwen3".into()),
         tool_parser: Some("hermes".into()),
-        vocabulary: Vocabulary { special, bytes: Some(bytes), ..Vocabulary::default() },
+        vocabulary: Vocabulary { special, bytes: Some(bytes.into()), ..Vocabulary::default() },
         ..Setup::default()
     };
     let pair = Registry::default().pair(&setup).expect("a pair");

@@ -37,7 +37,7 @@ fn pair(reasoning: Option<&str>, tools: &str, pieces: &[&str]) -> Pair {
     let setup = Setup {
         reasoning_parser: reasoning.map(str::to_owned),
         tool_parser: Some(tools.to_owned()),
-        vocabulary: Vocabulary { special, bytes: Some(bytes), ..Vocabulary::default() },
+        vocabulary: Vocabulary { special, bytes: Some(bytes.into()), ..Vocabulary::default() },
         ..Setup::default()
     };
     Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{reasoning:?} + {tools}: {e}"))

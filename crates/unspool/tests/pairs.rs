@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use unspool::setup::{Level, Required, SetupErrorKind};
+use unspool::setup::SetupErrorKind;
 use unspool::{Half, Pair, Registry, Request, Setup, SetupError, Vocabulary};
+use unspool::{Level, Required};
 
 fn setup(reasoning: Option<&str>, tools: Option<&str>) -> Setup {
     Setup { reasoning_parser: reasoning.map(str::to_owned), tool_parser: tools.map(str::to_owned), ..Setup::default() }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// Bytes of a token: text, or `{"hex": …}`.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a text or {\"hex\": \"…\"}")]
-pub(super) enum TokenBytes {
+pub(super) enum Spelled {
     Text(String),
     Hex { hex: String },
 }
@@ -18,7 +18,7 @@ pub(super) enum IdAndBytes {
     Hex(u32, (), String),
 }
 
-impl TokenBytes {
+impl Spelled {
     pub(super) fn decode(self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.into_bytes()),

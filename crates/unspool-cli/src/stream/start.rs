@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use unspool::setup::{Pair, SetupErrorKind};
+use unspool::Pair;
+use unspool::setup::SetupErrorKind;
+use unspool::suggest;
 use unspool::{
-    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, Vocabulary,
+    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, TokenBytes,
+    Vocabulary,
 };
 
-use super::hex::{IdAndBytes, TokenBytes};
+use super::hex::{IdAndBytes, Spelled};
 use super::reply::Refusal;
 use crate::failure::warn;
 use crate::files::reason;
-use crate::names;
 use crate::setup::tell_warnings;
 
 /// Compiled pairs that are kept for starts that repeat.
@@ -120,7 +122,7 @@ impl Starter {
         let known = SETUP_FIELDS.iter().chain(&REPLY_FIELDS).copied();
         for name in fields.0.keys() {
             if !known.clone().any(|field| field == name) && self.told.insert(name.clone()) {
-                let hint = names::did_you_mean(&names::near(name, known.clone()));
+                let hint = suggest::did_you_mean(&suggest::near(name, known.clone()));
                 warn(&format!("`start` has no field `{name}`"), hint.as_deref());
             }
         }
@@ -155,7 +157,7 @@ fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupErro
     if special.is_empty() {
         return Ok(());
     }
-    let entries: HashSet<&[u8]> = bytes.iter().flat_map(HashMap::values).map(Vec::as_slice).collect();
+    let entries: HashSet<&[u8]> = bytes.iter().flat_map(TokenBytes::iter).map(|(_, bytes)| bytes).collect();
     let has = |token: &str| special.contains_key(token) || entries.contains(token.as_bytes());
     pair.check_vocabulary(has, model)
 }
@@ -173,9 +175,9 @@ fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
 }
 
 fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
-    let bytes = fields.get::<HashMap<u32, TokenBytes>>("vocab")?.map(|vocab| {
-        let decode = |(id, bytes): (u32, TokenBytes)| bytes.decode().map(|bytes| (id, bytes));
-        vocab.into_iter().map(decode).collect::<Result<HashMap<_, _>, _>>()
+    let bytes = fields.get::<HashMap<u32, Spelled>>("vocab")?.map(|vocab| {
+        let decode = |(id, bytes): (u32, Spelled)| bytes.decode().map(|bytes| (id, bytes));
+        vocab.into_iter().map(decode).collect::<Result<TokenBytes, _>>()
     });
     let bytes =
         bytes.transpose().map_err(|what| Refusal::start(format!("`start.vocab`: {what}"), hint_for("vocab")))?;

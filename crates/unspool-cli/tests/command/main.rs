@@ -8,6 +8,8 @@ mod grammar;
 mod parse;
 mod serve;
 mod stream;
+mod template_check;
+mod templates;
 mod usage;
 
 use std::io::Write as _;

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::event_stream;
 use crate::backend::BackendError;
-use crate::engine::{Reply, Step, TokenCounts};
+use crate::engine::Reply;
+use crate::reply::{Step, TokenCounts};
 
 /// How a surface shows an answer while it is written.
 pub(super) trait Writer: Send + 'static {

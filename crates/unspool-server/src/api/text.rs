@@ -6,20 +6,21 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use unspool_text::TextError;
 use utoipa::ToSchema;
 
-use super::chat::{ChatRequest, ToolRules};
 use super::service::json_response;
-use super::{answer_id, json_body, read_body};
+use super::{answer_id, json_body};
 use crate::app::App;
-use crate::backend::RenderedPrompt;
-use crate::constraint::Start;
+use crate::blocking;
 use crate::error::ApiError;
-use crate::prompt::apart;
+use crate::prompt::RenderedPrompt;
+use crate::request::read_body;
+use crate::request::{ChatRequest, ToolRules};
 
 /// A text or a conversation to count the tokens of.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -42,27 +43,40 @@ pub(super) async fn tokenize(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
+    let body = json_body(&app, &headers, body)?;
     let asked: TokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
     let tokenizer = Arc::clone(app.model().tokenizer()?);
     let ids = match (asked.prompt, &asked.messages) {
         (Some(text), None) => {
-            let (tokenizer, add_special) = (Arc::clone(&tokenizer), asked.add_special_tokens != Some(false));
-            let encoded = move || tokenizer.encode(&text, add_special);
-            apart(move || encoded().map_err(|error| ApiError::bad_field("prompt", error.message))).await?
+            drop(body);
+            let (own, add_special) = (Arc::clone(&app), asked.add_special_tokens != Some(false));
+            blocking::in_turn(app.model().turns(), move || own.model().tokenize(&text, add_special, "prompt")).await?
         }
         // Nobody is going to call a tool, so it does not matter whether the model may.
-        (None, Some(_)) => rendered(&app, &body, ToolRules { has_parser: true, auto: true }).await?.1.ids(),
+        (None, Some(_)) => rendered(&app, body.clone(), ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
-    let mut answer = json!({
-        "count": ids.len(), "max_model_len": app.model().longest_context(), "tokens": ids, "token_strs": null,
-    });
-    if asked.return_token_strs == Some(true) {
-        answer["token_strs"] = ids.iter().map(|id| tokenizer.spelling(*id)).collect();
-    }
-    Ok(json_response(&answer))
+    let spelled = asked.return_token_strs == Some(true);
+    let answer = Tokenized {
+        count: ids.len(),
+        max_model_len: app.model().longest_context(),
+        token_strs: spelled.then(|| ids.iter().map(|id| tokenizer.spelling(*id)).collect()),
+        tokens: ids,
+    };
+    let text = serde_json::to_string(&answer).map_err(|error| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the tokens cannot be told: {error}"))
+    })?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The tokens of a text. They are written as they are: as JSON values they would take eight times as much.
+#[derive(Serialize)]
+struct Tokenized {
+    count: usize,
+    max_model_len: Option<u64>,
+    tokens: Vec<u32>,
+    token_strs: Option<Vec<Option<String>>>,
 }
 
 /// Ids to make text of.
@@ -83,23 +97,20 @@ pub(super) async fn detokenize(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
+    let body = json_body(&app, &headers, body)?;
     let asked: DetokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
-    let text = app.model().tokenizer()?.decode(&asked.tokens).map_err(|error| {
-        let told = ApiError::bad_field("tokens", error.message);
-        match error.hint {
-            Some(hint) => told.hint(hint),
-            None => told,
-        }
-    })?;
+    drop(body);
+    let tokenizer = Arc::clone(app.model().tokenizer()?);
+    let told = |error: TextError| ApiError { hint: error.hint, ..ApiError::bad_field("tokens", error.message) };
+    let text = blocking::in_turn(app.model().turns(), move || tokenizer.decode(&asked.tokens).map_err(told)).await?;
     Ok(json_response(&json!({"prompt": text})))
 }
 
 /// `POST /v1/chat/completions/render`: what a chat request becomes before it goes to the model, and whether the reply begins
 /// behind the thought. The fields are those of vLLM's render endpoint that are known here, and the prompt as text.
 #[utoipa::path(
-    post, path = "/v1/chat/completions/render", tag = "Text", request_body = super::chat::ChatBody,
+    post, path = "/v1/chat/completions/render", tag = "Text", request_body = crate::request::ChatBody,
     responses((status = 200, description = "The prompt, its tokens, and how the answer is made"), (status = 501, description = "The gateway has no model folder")),
 )]
 pub(super) async fn render(
@@ -107,8 +118,8 @@ pub(super) async fn render(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
-    let (request, prompt) = rendered(&app, &body, app.tool_rules()).await?;
+    let body = json_body(&app, &headers, body)?;
+    let (request, prompt) = rendered(&app, body, app.tool_rules()).await?;
     let model = app.model_name(request.model.as_deref())?;
     let parser = app.pair().parser(&request.parse, prompt.tail())?;
     let sampling = &request.sampling;
@@ -126,8 +137,8 @@ pub(super) async fn render(
     if let Some(budget) = sampling.thinking_budget {
         params.insert("thinking_token_budget".to_owned(), json!(budget));
     }
-    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), Start::of(&parser));
-    apart(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
+    let (own, asked, start) = (Arc::clone(&app), Arc::clone(&request), parser.standing());
+    blocking::run(move || own.constrainer().form(&asked, start)).await?.constraint.put(&mut params);
     let ids = prompt.tokens.is_some().then(|| prompt.ids());
     Ok(json_response(&json!({
         "request_id": answer_id("chatcmpl", &headers),
@@ -143,7 +154,7 @@ pub(super) async fn render(
 /// A chat request and its prompt.
 async fn rendered(
     app: &Arc<App>,
-    body: &Value,
+    body: Value,
     rules: ToolRules,
 ) -> Result<(Arc<ChatRequest>, RenderedPrompt), ApiError> {
     let request = Arc::new(app.chat_request_under(body, rules)?);
@@ -152,6 +163,6 @@ async fn rendered(
             .hint("start it with --model-dir, or with --chat-template"));
     }
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
-    let prompt = apart(move || own.model().render(&asked)).await?;
+    let prompt = blocking::in_turn(app.model().turns(), move || own.model().render(&asked)).await?;
     Ok((request, prompt))
 }

@@ -1,7 +1,7 @@
 //! The markers of a format, for those who have to know which texts may be single tokens.
 
 use serde_json::json;
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Message, Request, ToolCall};
 
 /// Longest marker that is taken for a single entry, in bytes.

@@ -1,13 +1,13 @@
 //! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
 //! of parsers. To stop one, drop what it gave.
 
+mod fault;
 mod markers;
 pub mod mock;
 pub mod remote;
 pub mod replay;
 mod script;
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -15,14 +15,22 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use unspool::PromptToken;
 
-use crate::api::chat::{ChatRequest, Sampling};
+pub use self::fault::{BackendError, BackendFault};
+use crate::capabilities::Capabilities;
+use crate::config::BackendSpec;
 use crate::constraint::Form;
 use crate::error::ApiError;
+use crate::prompt::RenderedPrompt;
+use crate::request::{ChatRequest, Sampling};
 
 /// A source of raw output.
 pub trait Backend: Send + Sync {
+    /// What it can do; nothing but write, unless it says so.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
     /// What the model is given for a request. Asked once for all answers to it.
     ///
     /// # Errors
@@ -37,10 +45,24 @@ pub trait Backend: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// Whether it has a `/v1/completions` of its own.
+    fn forwards(&self) -> bool {
+        false
+    }
+
     /// Passes a body on to the backend's own `/v1/completions`, if it has that, and its answer back.
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         let _ = body;
         Box::pin(async { None })
+    }
+}
+
+/// What the backend that the settings name can do.
+#[must_use]
+pub fn capabilities(spec: &BackendSpec) -> Capabilities {
+    match spec {
+        BackendSpec::Mock | BackendSpec::Replay(_) => Capabilities::default(),
+        BackendSpec::Remote { kind, .. } => remote::capabilities(*kind),
     }
 }
 
@@ -62,42 +84,6 @@ impl Job {
     #[must_use]
     pub fn sampling(&self) -> &Sampling {
         &self.request.sampling
-    }
-}
-
-/// A prompt, as far as it is known here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RenderedPrompt {
-    /// What the model is given.
-    pub text: String,
-    /// Where in it the turn begins that the model writes; `None`: the prompt says nothing about how the reply begins.
-    pub turn: Option<usize>,
-    /// Number of its tokens.
-    pub tokens: Option<u64>,
-    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
-    pub encoded: Vec<PromptToken>,
-    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
-    pub complete: bool,
-}
-
-impl RenderedPrompt {
-    /// The ids of its tokens; empty: not known.
-    #[must_use]
-    pub fn ids(&self) -> Vec<u32> {
-        self.encoded.iter().map(|token| token.id).collect()
-    }
-
-    /// The part that says where the reply begins.
-    #[must_use]
-    pub fn tail(&self) -> unspool::Prompt<'_> {
-        match self.turn.and_then(|at| self.text.get(at..)) {
-            // Ids alone say nothing about what stands there.
-            Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
-                unspool::Prompt::Tokens(&self.encoded)
-            }
-            Some(tail) => unspool::Prompt::Text(tail),
-            None => unspool::Prompt::Unknown,
-        }
     }
 }
 
@@ -153,55 +139,37 @@ impl StopReason {
     }
 }
 
-/// What went wrong with a backend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BackendFault {
-    /// It cannot be reached.
-    Unreachable,
-    /// It was silent for too long.
-    TimedOut,
-    /// It answered with this HTTP status.
-    Refused(u16),
-    /// It went away in the middle of an answer.
-    Died,
-    /// What it sent cannot be understood.
-    BadAnswer,
-    /// It has nothing to play for this request.
-    Exhausted,
-    /// The format cannot say what is to be said.
-    CannotWrite,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConstraintConfig, GrammarBackend, RemoteKind};
+    use crate::error::StartupError;
 
-/// A backend's fault, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackendError {
-    /// Its kind.
-    pub fault: BackendFault,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl BackendError {
-    /// An error without a hint.
-    #[must_use]
-    pub fn new(fault: BackendFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), hint: None }
+    fn check_of(config: &ConstraintConfig, kind: RemoteKind) -> Result<(), StartupError> {
+        let spec = BackendSpec::Remote { kind, urls: vec!["http://a".to_owned()] };
+        config.check_backend(&spec, &capabilities(&spec))
     }
 
-    /// Adds what to do about it.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
+    #[test]
+    fn a_backend_is_not_sent_what_it_cannot_read() {
+        let check = |named, kind| {
+            let config = ConstraintConfig { structured_outputs_backend: named, ..ConstraintConfig::default() };
+            check_of(&config, kind)
+        };
+        for kind in RemoteKind::ALL {
+            assert_eq!(check(GrammarBackend::Auto, kind), Ok(()));
+            assert_eq!(check(GrammarBackend::None, kind), Ok(()));
+        }
+        assert_eq!(check(GrammarBackend::Guidance, RemoteKind::LlamaCpp), Ok(()));
+        for (named, kind) in [
+            (GrammarBackend::Xgrammar, RemoteKind::LlamaCpp),
+            (GrammarBackend::Guidance, RemoteKind::Tgi),
+            (GrammarBackend::Outlines, RemoteKind::OpenAi),
+        ] {
+            assert!(check(named, kind).is_err_and(|error| error.hint.is_some()), "{named} {kind}");
+        }
+        let waits = ConstraintConfig { backend_reasoning_parser: true, ..ConstraintConfig::default() };
+        assert_eq!(check_of(&waits, RemoteKind::Sglang), Ok(()));
+        assert!(check_of(&waits, RemoteKind::Tgi).is_err_and(|error| error.hint.is_some()));
     }
 }
-
-impl fmt::Display for BackendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for BackendError {}

@@ -24,10 +24,11 @@ use unspool::Vocabulary;
 use unspool_text::{Cutter, Dice, Utf8Decoder};
 
 use super::script::{Script, Token};
-use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt, StopReason};
-use crate::api::chat::{ChatMessage, ChatRequest};
+use super::{Backend, BackendError, BackendFault, Job, Pieces, StopReason};
 use crate::error::{ApiError, StartupError};
+use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, NoPrompt, PromptRenderer};
+use crate::request::{ChatMessage, ChatRequest};
 
 /// The backend that plays recorded outputs.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Piece, Pieces, StopReason};
-use crate::api::chat::Sampling;
+use crate::request::Sampling;
 
 /// A whole output, token by token.
 #[derive(Debug, Clone, PartialEq)]

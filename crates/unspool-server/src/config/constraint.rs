@@ -7,7 +7,8 @@ use serde_json::Value;
 use unspool::budget::ReasoningConfig;
 use unspool::grammar::StrictLevel;
 
-use super::{BackendSpec, RemoteKind};
+use super::backend::BackendSpec;
+use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::error::StartupError;
 
 /// What holds answers to a form, and how long a thought may be.
@@ -59,34 +60,27 @@ impl ConstraintConfig {
     /// Checks what can be checked without looking at files or names.
     ///
     /// # Errors
-    /// A notation that this kind of backend does not read, or a `--reasoning-config` that is none.
-    pub fn check(&self, backend: &BackendSpec) -> Result<(), StartupError> {
-        self.reasoning()?;
+    /// A `--reasoning-config` that is none.
+    pub fn check(&self) -> Result<(), StartupError> {
+        self.reasoning().map(drop)
+    }
+
+    /// Checks that a backend which can do this is told only what it reads.
+    ///
+    /// # Errors
+    /// A notation that it does not read, or a reasoning parser that it cannot have.
+    pub fn check_backend(&self, backend: &BackendSpec, can: &Capabilities) -> Result<(), StartupError> {
         let BackendSpec::Remote { kind, .. } = backend else { return Ok(()) };
-        if self.backend_reasoning_parser && !matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang) {
+        if self.backend_reasoning_parser && can.waits == Waits::Never {
             return Err(StartupError::new(format!("--backend-reasoning-parser does not go with a {kind} backend"))
                 .hint("only a vLLM and an SGLang wait for the end of a thought by themselves; leave the flag out"));
         }
         let named = self.structured_outputs_backend;
-        let reads = match named {
-            GrammarBackend::Auto | GrammarBackend::None => true,
-            GrammarBackend::Xgrammar => matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang),
-            GrammarBackend::Guidance => matches!(kind, RemoteKind::Vllm | RemoteKind::Sglang | RemoteKind::LlamaCpp),
-            GrammarBackend::Outlines | GrammarBackend::LmFormatEnforcer => *kind != RemoteKind::OpenAi,
-        };
-        if reads {
+        if named.notation().is_none_or(|notation| can.notations.contains(&notation)) {
             return Ok(());
         }
         let fault = format!("--structured-outputs-config.backend is {named}, which a {kind} backend does not read");
-        Err(StartupError::new(fault).hint(match kind {
-            RemoteKind::OpenAi => {
-                "leave the flag out; for a server that is a vLLM or an SGLang name its own kind in --backend"
-            }
-            RemoteKind::LlamaCpp => {
-                "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other"
-            }
-            _ => "leave the flag out: the backend is then told what it reads",
-        }))
+        Err(StartupError::new(fault).hint(can.notation_hint))
     }
 
     /// The texts of `--reasoning-config`.
@@ -158,6 +152,17 @@ pub enum GrammarBackend {
 }
 
 impl GrammarBackend {
+    /// The notation that it reads; `None`: it names none.
+    #[must_use]
+    pub fn notation(self) -> Option<Notation> {
+        match self {
+            Self::Auto | Self::None => None,
+            Self::Xgrammar => Some(Notation::Tag),
+            Self::Guidance => Some(Notation::Lark),
+            Self::Outlines | Self::LmFormatEnforcer => Some(Notation::Json),
+        }
+    }
+
     const ALL: [Self; 6] =
         [Self::Auto, Self::Xgrammar, Self::Guidance, Self::Outlines, Self::LmFormatEnforcer, Self::None];
 }
@@ -211,10 +216,6 @@ impl FromStr for Switch {
 mod tests {
     use super::*;
 
-    fn remote(kind: RemoteKind) -> BackendSpec {
-        BackendSpec::Remote { kind, urls: vec!["http://a".to_owned()] }
-    }
-
     #[test]
     fn names_are_read_and_written_alike() {
         for text in ["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer", "none"] {
@@ -229,29 +230,6 @@ mod tests {
             [Ok(Switch(true)), Ok(Switch(true)), Ok(Switch(false))]
         );
         assert!("yes".parse::<Switch>().is_err());
-    }
-
-    #[test]
-    fn a_backend_is_not_sent_what_it_cannot_read() {
-        let check = |named, kind| {
-            let config = ConstraintConfig { structured_outputs_backend: named, ..ConstraintConfig::default() };
-            config.check(&remote(kind))
-        };
-        for kind in RemoteKind::ALL {
-            assert_eq!(check(GrammarBackend::Auto, kind), Ok(()));
-            assert_eq!(check(GrammarBackend::None, kind), Ok(()));
-        }
-        assert_eq!(check(GrammarBackend::Guidance, RemoteKind::LlamaCpp), Ok(()));
-        for (named, kind) in [
-            (GrammarBackend::Xgrammar, RemoteKind::LlamaCpp),
-            (GrammarBackend::Guidance, RemoteKind::Tgi),
-            (GrammarBackend::Outlines, RemoteKind::OpenAi),
-        ] {
-            assert!(check(named, kind).is_err_and(|error| error.hint.is_some()), "{named} {kind}");
-        }
-        let waits = ConstraintConfig { backend_reasoning_parser: true, ..ConstraintConfig::default() };
-        assert_eq!(waits.check(&remote(RemoteKind::Sglang)), Ok(()));
-        assert!(waits.check(&remote(RemoteKind::Tgi)).is_err_and(|error| error.hint.is_some()));
     }
 
     #[test]

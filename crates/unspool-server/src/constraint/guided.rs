@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use unspool::ToolChoice;
 
-use crate::api::chat::ChatRequest;
 use crate::error::ApiError;
+use crate::request::ChatRequest;
 
 /// Where schemas keep what they refer to.
 const SHARED: [&str; 2] = ["$defs", "definitions"];
@@ -76,7 +76,7 @@ fn lift(schema: &mut Value, shared: &mut Map<String, Value>, function: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::chat::ToolRules;
+    use crate::request::ToolRules;
 
     fn schema(more: Value) -> Result<Option<Value>, ApiError> {
         let tool = |name: &str, kind: &str| {
@@ -88,7 +88,7 @@ mod tests {
         if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
             body.extend(more);
         }
-        calls(&ChatRequest::read(&body, ToolRules { has_parser: true, auto: true })?)
+        calls(&ChatRequest::read(body.clone(), ToolRules { has_parser: true, auto: true })?)
     }
 
     #[test]

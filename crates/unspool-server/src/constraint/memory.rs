@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use super::Constraint;
-use crate::api::chat::ChatRequest;
+use crate::request::ChatRequest;
 
 /// Most constraints that are kept.
 const KEPT: usize = 32;

@@ -6,9 +6,8 @@
 //!
 //! A thought must stay possible in front of what is constrained. Three can see to that: the backend, if it has a reasoning
 //! parser; the grammar, which then begins with the thought; or the gateway, which lets the model think first and asks for the
-//! rest behind the thought ([`crate::steering`]).
+//! rest behind the thought ([`crate::continuation`]).
 
-mod asked;
 mod guided;
 mod memory;
 
@@ -16,17 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
+use unspool::Pair;
 use unspool::format::file::Required;
 use unspool::grammar::{Grammar, Options, StrictLevel};
-use unspool::setup::Pair;
-use unspool::{Delta, Event, Parser, Prompt, Request, ToolChoice};
+use unspool::{Delta, Event, Prompt, Request, ToolChoice};
 
-use self::asked::Asked;
-pub(crate) use self::asked::check;
 use self::memory::Memory;
-use crate::api::chat::ChatRequest;
-use crate::config::{BackendSpec, GrammarBackend, RemoteKind, ServeConfig};
+use crate::capabilities::{Capabilities, Notation, Waits};
+use crate::config::{GrammarBackend, ServeConfig};
 use crate::error::ApiError;
+use crate::request::{Asked, ChatRequest};
 
 /// What a backend is told about the form of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,40 +72,7 @@ pub struct Form {
 }
 
 /// How an answer begins, as the prompt says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// Inside a thought.
-    Thinking,
-    /// A thought may come.
-    Undecided,
-    /// Behind the thought, or there is none.
-    Answering,
-}
-
-impl Start {
-    /// What a parser says that has read nothing of the answer yet.
-    #[must_use]
-    pub fn of(parser: &Parser) -> Self {
-        match (parser.is_thinking(), parser.reasoning_ended()) {
-            (true, _) => Self::Thinking,
-            (false, false) => Self::Undecided,
-            (false, true) => Self::Answering,
-        }
-    }
-}
-
-/// The notation that a backend reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Notation {
-    /// None: what a client sends goes on.
-    AsSent,
-    /// JSON schemas.
-    Json,
-    /// Structural tags of xgrammar.
-    Tag,
-    /// Grammars of llguidance.
-    Lark,
-}
+pub use unspool::Standing as Start;
 
 /// Decides what holds an answer.
 #[derive(Debug)]
@@ -115,8 +80,9 @@ pub struct Constrainer {
     pair: Pair,
     level: StrictLevel,
     enforce: bool,
-    kind: Option<RemoteKind>,
-    notation: Notation,
+    can: Capabilities,
+    /// What the backend is told in; `None`: what a client sends goes on, and nothing else.
+    notation: Option<Notation>,
     /// What a client asks for goes on as it is, but behind the thought.
     delays: bool,
     /// The backend has a reasoning parser.
@@ -142,18 +108,17 @@ enum Thought {
 impl Constrainer {
     /// The settings, for answers that `pair` reads.
     #[must_use]
-    pub fn new(config: &ServeConfig, pair: &Pair) -> Self {
-        let kind = match &config.backend {
-            BackendSpec::Remote { kind, .. } => Some(*kind),
-            BackendSpec::Mock | BackendSpec::Replay(_) => None,
-        };
+    pub fn new(config: &ServeConfig, can: Capabilities, pair: &Pair) -> Self {
         let constraint = &config.constraint;
         Self {
             level: constraint.tool_strict_level.0,
             enforce: constraint.enforces(),
-            kind,
-            notation: notation(constraint.structured_outputs_backend, kind),
-            delays: kind == Some(RemoteKind::OpenAi) && constraint.structured_outputs_backend == GrammarBackend::Auto,
+            notation: match constraint.structured_outputs_backend {
+                GrammarBackend::Auto => can.notations.first().copied(),
+                named => named.notation().filter(|notation| can.notations.contains(notation)),
+            },
+            delays: can.passes_on() && constraint.structured_outputs_backend == GrammarBackend::Auto,
+            can,
             gates: constraint.backend_reasoning_parser,
             in_reasoning: constraint.enable_in_reasoning.0,
             reads_guided: reads_guided(pair),
@@ -171,7 +136,7 @@ impl Constrainer {
     pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
         let asked = Asked::of(request)?;
         let (gates, thought) = self.thought(request, start);
-        if self.notation == Notation::AsSent {
+        if self.notation.is_none() {
             self.warn_of_silence(request);
             // From the first token on, a form of the answer would leave no thought, and be read as one.
             let formed = asked != Asked::Nothing && !request.demands_calls();
@@ -191,8 +156,8 @@ impl Constrainer {
     /// Whether the backend sees to the thought, and else how it stands in the constraint.
     fn thought(&self, request: &ChatRequest, start: Start) -> (bool, Thought) {
         let from_start = self.in_reasoning || request.parse.include_reasoning == Some(false);
-        // SGLang is told with each request whether there is a thought to wait for; vLLM has its flags alone.
-        let gates = self.gates && !self.in_reasoning && !(from_start && self.kind == Some(RemoteKind::Sglang));
+        // One that is told with each request need not wait for a thought that nobody wants.
+        let gates = self.gates && !self.in_reasoning && !(from_start && self.can.waits == Waits::ByRequest);
         let thought = match start {
             _ if gates => Thought::Outside,
             Start::Answering => Thought::Outside,
@@ -220,7 +185,7 @@ impl Constrainer {
             Asked::Json(schema) if !demands => Some(schema),
             _ => None,
         };
-        if self.notation == Notation::Json {
+        if self.notation == Some(Notation::Json) {
             return match answer {
                 Some(_) => direct(Constraint::AsSent),
                 None if demands => self.guided_alone(request, thought),
@@ -300,7 +265,7 @@ impl Constrainer {
 
     fn written(&self, grammar: &Grammar) -> Constraint {
         match self.notation {
-            Notation::Lark => Constraint::Lark(grammar.lark().into()),
+            Some(Notation::Lark) => Constraint::Lark(grammar.lark().into()),
             _ => Constraint::Tag(grammar.structural_tag().to_string().into()),
         }
     }
@@ -308,7 +273,7 @@ impl Constrainer {
     /// A raw completions server knows no constraint of ours.
     fn warn_of_silence(&self, request: &ChatRequest) {
         let wishes = request.demands_calls() || request.parse.tools.any_strict() && !request.tools.is_empty();
-        if self.kind == Some(RemoteKind::OpenAi) && self.enforce && wishes {
+        if self.can.passes_on() && self.enforce && wishes {
             self.warn(
                 "calls cannot be held to their format: an `openai` backend has no notation for it; if it is a vLLM or an \
                  SGLang, name it so in --backend",
@@ -320,19 +285,6 @@ impl Constrainer {
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!("{message}; such requests are answered without a constraint");
         }
-    }
-}
-
-/// What a kind of backend reads.
-fn notation(named: GrammarBackend, kind: Option<RemoteKind>) -> Notation {
-    match (named, kind) {
-        (GrammarBackend::None, _) | (_, None | Some(RemoteKind::OpenAi)) => Notation::AsSent,
-        (GrammarBackend::Xgrammar, _) => Notation::Tag,
-        (GrammarBackend::Guidance, _) => Notation::Lark,
-        (GrammarBackend::Outlines | GrammarBackend::LmFormatEnforcer, _) => Notation::Json,
-        (GrammarBackend::Auto, Some(RemoteKind::Vllm | RemoteKind::Sglang)) => Notation::Tag,
-        // A llama.cpp without llguidance ends its process when it is sent such a grammar; so that is not tried unasked.
-        (GrammarBackend::Auto, Some(RemoteKind::LlamaCpp | RemoteKind::Tgi)) => Notation::Json,
     }
 }
 

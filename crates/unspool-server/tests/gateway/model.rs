@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use unspool_server::{App, ServeConfig};
+use unspool_server::{App, ServeConfig, TextConfig};
 
 use crate::common::{Choice, Gateway, chat, file, json_of, pair, plain_chat, replaying, with};
 
@@ -153,14 +153,33 @@ async fn a_template_in_the_request_must_be_trusted() {
     let answer = gateway.post("/v1/chat/completions/render", &own).await;
     assert_eq!(answer.status(), 400);
     assert_eq!(json_of(answer).await["error"]["param"], "chat_template");
+    // Rendering one takes a program; the tests of the command have it.
     let trusting = ServeConfig { trust_request_chat_template: true, ..with_model(ServeConfig::default()) };
-    let gateway = Gateway::start(trusting).await;
-    let shown = json_of(gateway.post("/v1/chat/completions/render", &own).await).await;
-    assert_eq!(shown["prompt"], "1 said");
-    let refusing = plain_chat(json!({"chat_template": "{{ raise_exception('only questions') }}"}));
-    let answer = gateway.post("/v1/chat/completions/render", &refusing).await;
-    assert_eq!(answer.status(), 400);
-    assert_eq!(json_of(answer).await["error"]["message"], "only questions");
+    let error = App::new(&trusting).map(|_| ()).expect_err("no program is named");
+    assert!(error.message.contains("--trust-request-chat-template") && error.hint.is_some(), "{error}");
+}
+
+#[tokio::test]
+async fn texts_have_a_limit_and_paths_a_key() {
+    let text = TextConfig { max_tokenize_chars: 8, ..TextConfig::default() };
+    let gateway = Gateway::start(with_model(ServeConfig { text, ..ServeConfig::default() })).await;
+    assert_eq!(gateway.post("/tokenize", &json!({"prompt": "ääääääää"})).await.status(), 200);
+    for (path, body, param) in [
+        ("/tokenize", json!({"prompt": "123456789"}), "prompt"),
+        ("/tokenize", plain_chat(json!({})), "messages"),
+        ("/v1/chat/completions/render", plain_chat(json!({})), "messages"),
+    ] {
+        let answer = gateway.post(path, &body).await;
+        assert_eq!(answer.status(), 400, "{path}");
+        let error = json_of(answer).await;
+        assert_eq!(error["error"]["param"], param, "{error}");
+        assert!(error["error"]["message"].to_string().contains("--max-tokenize-chars"), "{error}");
+    }
+    let locked = ServeConfig { api_key: vec!["sesame".into()], ..with_model(ServeConfig::default()) };
+    let gateway = Gateway::start(locked).await;
+    for (path, body) in [("/tokenize", json!({"prompt": "a"})), ("/detokenize", json!({"tokens": [1]}))] {
+        assert_eq!(gateway.post(path, &body).await.status(), 401, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::error::TextError;
-use crate::prompter::PromptText;
+use crate::prompt_text::PromptText;
 
 /// What a harmony prompt is made of.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,11 @@ use std::collections::HashMap;
 
 use minijinja::machinery;
 use minijinja::syntax::SyntaxConfig;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The form in which a template reads the content of messages.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentFormat {
     /// As text; the text parts of a list are joined by line breaks.
     #[default]

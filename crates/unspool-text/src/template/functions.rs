@@ -9,6 +9,7 @@ use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::{globals, pycompat};
 
+use super::charge;
 use super::json::{self, Layout};
 use crate::error::TextError;
 
@@ -63,19 +64,33 @@ pub(super) fn add(environment: &mut Environment<'static>, clock: Clock) {
     environment.add_function("strftime_now", move |format: String| clock.tell(&format));
     environment.add_function("cycler", globals::cycler);
     environment.add_function("joiner", globals::joiner);
-    environment.add_filter("tojson", |value: &Value, more: Rest<Value>, named: Kwargs| tojson(value, &more, &named));
-    environment.add_filter("indent", |text: String, more: Rest<Value>, named: Kwargs| indented(&text, &more, &named));
+    environment.add_filter("tojson", |state: &State, value: &Value, more: Rest<Value>, named: Kwargs| {
+        tojson(state, value, (&more, &named))
+    });
+    environment.add_filter("indent", |state: &State, text: String, more: Rest<Value>, named: Kwargs| {
+        indented(state, &text, (&more, &named))
+    });
+    environment.set_formatter(|out, state, value| {
+        charge::check()?;
+        charge::walk(state, value)?;
+        minijinja::escape_formatter(out, state, value)
+    });
     // The engine lets nothing be looped over; templates ask in order to tell nothing from a list.
     environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
 }
 
 /// Python's methods on values.
 pub(super) fn method(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+    charge::check()?;
+    if let ("format", Some(format)) = (method, value.as_str()) {
+        charge::bytes(state, charge::widths(format))?;
+        args.iter().try_for_each(|value| charge::walk(state, value))?;
+    }
     pycompat::unknown_method_callback(state, value, method, args)
 }
 
 /// `tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-fn tojson(value: &Value, positional: &[Value], kwargs: &Kwargs) -> Result<Value, Error> {
+fn tojson(state: &State<'_, '_>, value: &Value, (positional, kwargs): (&[Value], &Kwargs)) -> Result<Value, Error> {
     let given = |at: usize, name: &str| -> Result<Option<Value>, Error> {
         let value = match positional.get(at) {
             Some(value) => Some(value.clone()),
@@ -90,11 +105,11 @@ fn tojson(value: &Value, positional: &[Value], kwargs: &Kwargs) -> Result<Value,
         sort_keys: given(3, "sort_keys")?.is_some_and(|value| value.is_true()),
     };
     kwargs.assert_all_used()?;
-    json::write(value, &layout).map(Value::from)
+    json::write(state, value, &layout).map(Value::from)
 }
 
 /// Jinja2's `indent(width=4, first=False, blank=False)`. A line break at the end of the text stays.
-fn indented(text: &str, positional: &[Value], kwargs: &Kwargs) -> Result<String, Error> {
+fn indented(state: &State<'_, '_>, text: &str, (positional, kwargs): (&[Value], &Kwargs)) -> Result<String, Error> {
     let given = |at: usize, name: &str| -> Result<Option<Value>, Error> {
         match positional.get(at) {
             Some(value) => Ok(Some(value.clone())),
@@ -105,6 +120,8 @@ fn indented(text: &str, positional: &[Value], kwargs: &Kwargs) -> Result<String,
     let first = given(1, "first")?.is_some_and(|value| value.is_true());
     let blank = given(2, "blank")?.is_some_and(|value| value.is_true());
     kwargs.assert_all_used()?;
+    let lines = text.split('\n').count();
+    charge::bytes(state, lines.saturating_mul(before.len()).saturating_add(text.len()))?;
     let mut out = String::with_capacity(text.len());
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {

@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, ErrorKind, Value};
+use minijinja::{Error, ErrorKind, State, Value};
 
+use super::charge;
 use super::python;
-
-/// Deepest nesting that is written.
-const DEEPEST: usize = 200;
 
 /// The keyword arguments of `json.dumps` that templates use.
 #[derive(Debug, Clone, Default)]
@@ -24,27 +22,31 @@ pub(super) struct Layout {
 }
 
 /// The JSON text of a value.
-pub(super) fn write(value: &Value, layout: &Layout) -> Result<String, Error> {
+pub(super) fn write(state: &State<'_, '_>, value: &Value, layout: &Layout) -> Result<String, Error> {
     let default = if layout.indent.is_some() { "," } else { ", " };
     let (item, key) = match &layout.separators {
         Some((item, key)) => (item.as_str(), key.as_str()),
         None => (default, ": "),
     };
-    let mut writer = Writer { out: String::new(), layout, item, key, depth: 0 };
+    let mut writer = Writer { out: String::new(), state, layout, item, key, depth: 0 };
     writer.value(value)?;
     Ok(writer.out)
 }
 
-struct Writer<'a> {
+struct Writer<'a, 't, 'e> {
     out: String,
+    state: &'a State<'t, 'e>,
     layout: &'a Layout,
     item: &'a str,
     key: &'a str,
     depth: usize,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_, '_> {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
+        // Each value is paid for, and its text before it is written: at most six times its length.
+        self.state.consume_fuel(charge::WALK)?;
+        charge::bytes(self.state, value.as_str().map_or(0, |text| text.len().saturating_mul(6)))?;
         match value.kind() {
             ValueKind::None => self.out.push_str("null"),
             ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
@@ -76,10 +78,10 @@ impl Writer<'_> {
         }
         self.open('[')?;
         for (index, item) in items.enumerate() {
-            self.next(index);
+            self.next(index)?;
             self.value(&item)?;
         }
-        self.close(']');
+        self.close(']')?;
         Ok(())
     }
 
@@ -94,50 +96,55 @@ impl Writer<'_> {
         }
         self.open('{')?;
         for (index, key) in keys.iter().enumerate() {
-            self.next(index);
+            self.next(index)?;
             match key.kind() {
                 ValueKind::String => self.string(key.as_str().unwrap_or_default()),
                 _ => {
-                    let text = write(key, &Layout::default())?;
+                    let text = write(self.state, key, &Layout::default())?;
                     self.string(&text);
                 }
             }
+            charge::bytes(self.state, self.key.len())?;
             self.out.push_str(self.key);
             self.value(&value.get_item(key)?)?;
         }
-        self.close('}');
+        self.close('}')?;
         Ok(())
     }
 
     fn open(&mut self, bracket: char) -> Result<(), Error> {
         self.out.push(bracket);
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(Error::new(ErrorKind::BadSerialization, "a value is nested too deeply for JSON"));
+        if self.depth > charge::DEEPEST {
+            return Err(charge::too_deep());
         }
         Ok(())
     }
 
-    fn next(&mut self, index: usize) {
+    fn next(&mut self, index: usize) -> Result<(), Error> {
         if index > 0 {
+            charge::bytes(self.state, self.item.len())?;
             self.out.push_str(self.item);
         }
-        self.line();
+        self.line()
     }
 
-    fn close(&mut self, bracket: char) {
+    fn close(&mut self, bracket: char) -> Result<(), Error> {
         self.depth -= 1;
-        self.line();
+        self.line()?;
         self.out.push(bracket);
+        Ok(())
     }
 
-    fn line(&mut self) {
+    fn line(&mut self) -> Result<(), Error> {
         if let Some(indent) = &self.layout.indent {
+            charge::bytes(self.state, indent.len().saturating_mul(self.depth))?;
             self.out.push('\n');
             for _ in 0..self.depth {
                 self.out.push_str(indent);
             }
         }
+        Ok(())
     }
 
     fn string(&mut self, text: &str) {

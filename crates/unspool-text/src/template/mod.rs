@@ -6,15 +6,20 @@
 //! time, and `{% generation %}` marks a stretch without changing it. A template is someone else's program: it runs with a
 //! budget of steps and cannot reach anything but the conversation.
 
+mod charge;
 mod content;
 mod functions;
 mod generation;
 mod json;
 mod named;
 mod python;
+mod size;
+mod trace;
 mod value;
 
 use std::collections::HashSet;
+use std::ops::Range;
+use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind};
@@ -25,9 +30,12 @@ use self::functions::Clock;
 pub(crate) use self::functions::date;
 pub use self::named::{Templates, given};
 use crate::error::TextError;
+use crate::work::{self, Bounds, Ended};
 
 /// Most steps of one rendering; vLLM stops one after 30 seconds. A long conversation with tools takes some ten thousand.
 const FUEL: u64 = 10_000_000;
+/// Longest rendering. The steps end most that would take longer; this ends what costs none.
+const LONGEST: Duration = Duration::from_secs(10);
 /// Name of the only template in its environment.
 const NAME: &str = "chat_template";
 
@@ -38,6 +46,8 @@ pub struct ChatTemplate {
     source: String,
     variables: HashSet<String>,
     format: ContentFormat,
+    /// Whether rendering tells each line.
+    traced: bool,
 }
 
 impl ChatTemplate {
@@ -49,6 +59,17 @@ impl ChatTemplate {
         Self::with_clock(source, Clock::Now)
     }
 
+    /// As [`ChatTemplate::new`]; rendering calls `mark` with the number of each line that it comes to.
+    pub(crate) fn traced(source: &str, mark: impl Fn(u32) + Send + Sync + 'static) -> Result<Self, TextError> {
+        let mut template = Self::new(source)?;
+        template.environment.add_function(trace::MARK, move |line: u32| {
+            mark(line);
+            charge::check()
+        });
+        template.traced = true;
+        Ok(template)
+    }
+
     /// As [`ChatTemplate::new`], with `strftime_now` standing still at `moment` (`2026-01-31T09:30:00`).
     ///
     /// # Errors
@@ -58,6 +79,12 @@ impl ChatTemplate {
     }
 
     fn with_clock(source: &str, clock: Clock) -> Result<Self, TextError> {
+        size::check(source, syntax()?)?;
+        // Within those bounds it still nests deeper than a thread's usual stack allows.
+        work::deep(|| Self::compile(source, clock))
+    }
+
+    fn compile(source: &str, clock: Clock) -> Result<Self, TextError> {
         let prepared = generation::without_tags(source);
         let mut environment = Environment::new();
         environment.set_syntax(syntax()?);
@@ -70,7 +97,7 @@ impl ChatTemplate {
         let template = environment.get_template(NAME).map_err(|error| told(&error, "cannot be compiled"))?;
         let variables = template.undeclared_variables(false);
         let format = content::format(&prepared, syntax()?);
-        Ok(Self { environment, source: source.to_owned(), variables, format })
+        Ok(Self { environment, source: source.to_owned(), variables, format, traced: false })
     }
 
     /// The template's text.
@@ -97,13 +124,38 @@ impl ChatTemplate {
         self.source.contains("\"developer\"") || self.source.contains("'developer'")
     }
 
-    /// The text that the template makes of `context`.
+    /// The text that the template makes of `context`. It is bounded in steps and time, and ends soon after the
+    /// [`Stop`](crate::Stop) of this thread's work is told. What the engine does in one step is not bounded: a template that
+    /// nobody vouches for is rendered in a [`Sandbox`](crate::Sandbox).
     ///
     /// # Errors
     /// The template refuses the conversation (then the message is its own), fails on it, or does not end.
     pub fn render(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
-        let template = self.environment.get_template(NAME).map_err(|error| told(&error, "cannot be found"))?;
-        template.render(value::object(context)).map_err(|error| told(&error, "cannot render this conversation"))
+        let bounds = Bounds::current().within(LONGEST);
+        // Macros can call each other deeply.
+        bounds.during(|| work::deep(|| self.evaluate(context)))
+    }
+
+    /// Which line writes which part of the text; in order.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::render`].
+    pub fn lines(&self, context: &Map<String, serde_json::Value>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
+        let spans = || {
+            let template = self.environment.get_template(NAME);
+            let rendered = template.and_then(|own| own.render_with_spans(value::object(context)));
+            let (_, spans) = rendered.map_err(|error| told(&error, "cannot render this conversation"))?;
+            Ok(spans.iter().map(|span| (span.output_range(), span.line())).collect())
+        };
+        Bounds::current().within(LONGEST).during(|| work::deep(spans))
+    }
+
+    fn evaluate(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
+        let rendered = match self.traced {
+            true => trace::render(&self.environment, value::object(context)),
+            false => self.environment.get_template(NAME).and_then(|own| own.render(value::object(context))),
+        };
+        rendered.map_err(|error| told(&error, "cannot render this conversation"))
     }
 }
 
@@ -115,16 +167,19 @@ fn syntax() -> Result<SyntaxConfig, TextError> {
 /// An error in words. What a template itself says by `raise_exception` is given as it is.
 fn told(error: &minijinja::Error, what: &str) -> TextError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut late = false;
     while let Some(deeper) = cause {
         if let Some(refusal) = deeper.downcast_ref::<functions::Refusal>() {
-            return TextError::new(refusal.0.clone());
+            return TextError { by_template: true, ..TextError::new(refusal.0.clone()) };
         }
+        late |= deeper.downcast_ref() == Some(&Ended::Late);
         cause = deeper.source();
     }
     let line = error.line().map(|line| format!(", line {line}")).unwrap_or_default();
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let told = TextError::new(format!("the chat template{line} {what}: {}{detail}", error.kind()));
     match error.kind() {
+        _ if late => told.hint(format!("a prompt must be made within {} seconds", LONGEST.as_secs())),
         ErrorKind::OutOfFuel => told.hint("the template takes too many steps; a shorter conversation may do"),
         ErrorKind::UndefinedError => told.hint("the template reads a field that this conversation does not have"),
         _ => told,

@@ -78,3 +78,99 @@ fn the_form_of_content_is_told_from_loops() {
         assert_eq!(format(source), ContentFormat::String, "{source}");
     }
 }
+
+/// A sandbox is for what follows; these bounds hold everywhere.
+#[test]
+fn size_and_depth_are_bounded() {
+    let repeated =
+        |first: &str, again: &str, times: usize, last: &str| format!("a\n{first}{}{last}", again.repeat(times));
+    // Each sign or word between the braces counts.
+    let kinds: [(&str, &str, &str, usize); 9] = [
+        ("{{ 1", "+1", " }}", 2),
+        ("{{ 1", " or 1", " }}", 2),
+        ("{{ ", "not ", "1 }}", 1),
+        ("{{ 1", "|string", " }}", 2),
+        ("{{ 1", " if 1 else 1", " }}", 4),
+        ("{{ a", ".a", " }}", 2),
+        ("{{ a", "[0]", " }}", 3),
+        ("{{ a", " is defined", " }}", 2),
+        ("{{ 'a'", "~'a'", " }}", 2),
+    ];
+    for (first, again, last, cost) in kinds {
+        let most = (size::MOST_TOKENS - 8) / cost;
+        // Within the bound it may be too much for the engine, which then says so; it does not end the process.
+        let _ = ChatTemplate::new(&repeated(first, again, most, last));
+        for times in [size::MOST_TOKENS, 50_000] {
+            let error = ChatTemplate::new(&repeated(first, again, times, last)).expect_err(again);
+            assert!(error.message.contains("line 2"), "{again:?}: {error}");
+        }
+    }
+    let branches = |count: usize| repeated("{% if a %}", "{% elif a %}\n", count, "{% endif %}");
+    assert!(ChatTemplate::new(&branches(size::MOST_BRANCHES)).is_ok());
+    let error = ChatTemplate::new(&branches(size::MOST_BRANCHES + 1)).expect_err("too many branches");
+    assert!(error.message.contains(&format!("line {}", size::MOST_BRANCHES + 2)), "{error}");
+    let error = ChatTemplate::new(&" ".repeat(size::LONGEST + 1)).expect_err("too long");
+    assert!(error.hint.is_some(), "{error}");
+}
+
+#[test]
+fn memory_is_paid_for_before_it_is_taken() {
+    for source in [
+        "{{ '{:>100000000000}'.format('a') }}",
+        "{{ '{:.1000000000f}'.format(1.0) }}",
+        "{{ '{:.100000000000f}'.format(1.0) }}",
+        "{{ ('a\n' * 1000000) | indent(width='b' * 1000000) }}",
+        "{{ [['a'] * 1000000] | tojson(separators=['c' * 1000000, ':']) }}",
+        "{{ [['a'] * 1000000] | tojson(indent='c' * 1000000) }}",
+        "{% set ns = namespace(a=['a']) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}{{ ns.a }}",
+        "{% set ns = namespace(a=['a']) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}{{ ns.a | tojson }}",
+        "{% set ns = namespace(a='a') %}{% for i in range(60) %}{% set ns.a = ns.a + ns.a %}{% endfor %}",
+    ] {
+        let started = std::time::Instant::now();
+        let error = rendered(&format!("a\n{source}"), json!({})).expect_err(source);
+        assert!(error.message.contains("line 2") || source.contains('\n'), "{source}: {error}");
+        assert!(started.elapsed() < 2 * LONGEST, "{source}");
+    }
+}
+
+#[test]
+fn a_value_that_holds_itself_is_not_written() {
+    for source in ["{{ ns }}", "{{ ns | tojson }}", "{{ '{}'.format(ns) }}"] {
+        let source = format!("{{% set ns = namespace() %}}{{% set ns.a = ns %}}\n{source}");
+        let error = rendered(&source, json!({})).expect_err("it has no end");
+        assert!(error.message.contains("line 2") && error.message.contains("holds itself"), "{error}");
+    }
+}
+
+#[test]
+fn rendering_ends_when_nobody_waits() {
+    let template = ChatTemplate::new("a\n{{ v }}").expect("it is Jinja");
+    let stop = crate::Stop::default();
+    let render = || stop.during(|| template.render(&Map::new()));
+    assert!(render().is_ok());
+    stop.tell();
+    let error = render().expect_err("nobody waits");
+    assert!(error.message.contains("given up"), "{error}");
+}
+
+#[test]
+fn marks_change_nothing_and_tell_each_line() {
+    use std::sync::{Arc, Mutex};
+
+    let source = "{% macro say(it, again=2) %}\n{{ it }}{{ again }}{{ caller() if caller }}\n{% endmacro %}\n\
+        {% for a in v if a != 2 %}\n{% if a == 1 %}one\n{% elif a == 3 %}\n{% continue %}\n{% else %}\n{{ say(a) }}\n{% endif %}\n\
+        {% else %}\nnone\n{% endfor %}\n{% for a in w recursive %}\n{{ a.n }}{{ loop(a.w) if a.w }}\n{% endfor %}\n\
+        {% set x %}\n{{ 'y' if v and not w or 1 }}\n{% endset %}\n{{ x }}{% call say(1) %}\nb\n{% endcall %}\nend";
+    for context in [json!({"v": [1, 2, 3, 4], "w": [{"n": 1, "w": [{"n": 2}]}]}), json!({"v": [], "w": []})] {
+        let serde_json::Value::Object(context) = context else { panic!("a context is an object") };
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&lines);
+        let mark = move |line| told.lock().expect("nobody panics").push(line);
+        let traced = ChatTemplate::traced(source, mark).expect("it is Jinja").render(&context);
+        assert_eq!(traced, ChatTemplate::new(source).expect("it is Jinja").render(&context));
+        assert!(traced.as_ref().is_ok_and(|text| text.ends_with("end")), "{traced:?}");
+        let last = source.lines().count() as u32;
+        let lines = lines.lock().expect("nobody panics");
+        assert!(lines.contains(&4) && lines.iter().all(|line| (1..=last).contains(line)), "{lines:?}");
+    }
+}

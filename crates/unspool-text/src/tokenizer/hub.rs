@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::{Entries, Tokenizer};
+use super::{Entries, Tokenizer, cut, growth};
 use crate::error::TextError;
+use crate::work;
 
 /// A tokenizer of the Hugging Face `tokenizers` library.
 pub struct HubTokenizer {
@@ -14,6 +15,8 @@ pub struct HubTokenizer {
     /// The same, blind to special tokens; made when it is first needed.
     plain: OnceLock<Box<tokenizers::Tokenizer>>,
     entries: Entries,
+    /// What is put in front of every text and behind it; `None`: it depends on the text.
+    around: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 impl HubTokenizer {
@@ -22,13 +25,14 @@ impl HubTokenizer {
     /// # Errors
     /// The text is no such file, or its entries cannot be told as bytes.
     pub fn new(json: &str) -> Result<Self, TextError> {
+        let file: Value = serde_json::from_str(json)
+            .map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
+        growth::check(&file)?;
         let mut tokenizer: tokenizers::Tokenizer =
             json.parse().map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
         tokenizer.with_padding(None);
         let kept = tokenizer.with_truncation(None).map(|_| ());
         kept.map_err(|error| TextError::new(format!("the truncation cannot be switched off: {error}")))?;
-        let file: Value = serde_json::from_str(json)
-            .map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
         let spelling = Spelling::of(file.get("decoder").unwrap_or(&Value::Null))?;
         let mut entries = Entries::default();
         for (text, id) in tokenizer.get_vocab(false) {
@@ -37,15 +41,51 @@ impl HubTokenizer {
         for (id, token) in tokenizer.get_added_tokens_decoder() {
             entries.add(id, &token.content, token.special)?;
         }
-        Ok(Self { tokenizer, plain: OnceLock::new(), entries })
+        let around = around(&tokenizer);
+        Ok(Self { tokenizer, plain: OnceLock::new(), entries, around })
     }
+
+    fn in_pieces(&self, tokenizer: &tokenizers::Tokenizer, text: &str) -> Result<Vec<u32>, TextError> {
+        let encode = |text: &str| encode(tokenizer, text, false);
+        let (mut out, mut rest) = (Vec::new(), text);
+        while let Some(at) = cut::first_cut(rest, &encode)? {
+            work::check()?;
+            out.extend(encode(&rest[..at])?);
+            rest = &rest[at..];
+        }
+        work::check()?;
+        out.extend(encode(rest)?);
+        Ok(out)
+    }
+}
+
+fn encode(tokenizer: &tokenizers::Tokenizer, text: &str, add_special: bool) -> Result<Vec<u32>, TextError> {
+    let encoding = tokenizer.encode_fast(text, add_special);
+    let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
+    Ok(encoding.get_ids().to_vec())
+}
+
+/// What a tokenizer puts around texts, told from two of them.
+fn around(tokenizer: &tokenizers::Tokenizer) -> Option<(Vec<u32>, Vec<u32>)> {
+    let of = |text: &str| {
+        let (bare, with) = (encode(tokenizer, text, false).ok()?, encode(tokenizer, text, true).ok()?);
+        let more = with.len().checked_sub(bare.len())?;
+        let at = (0..=more).find(|at| with[*at..].starts_with(&bare)).filter(|_| !bare.is_empty())?;
+        Some((with[..at].to_vec(), with[at + bare.len()..].to_vec()))
+    };
+    let first = of("a word")?;
+    (of("12 other words")? == first).then_some(first)
 }
 
 impl Tokenizer for HubTokenizer {
     fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TextError> {
-        let encoding = self.tokenizer.encode_fast(text, add_special);
-        let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
-        Ok(encoding.get_ids().to_vec())
+        match &self.around {
+            Some((before, after)) if add_special => {
+                Ok([before, &*self.in_pieces(&self.tokenizer, text)?, after].concat())
+            }
+            None if add_special => encode(&self.tokenizer, text, true),
+            _ => self.in_pieces(&self.tokenizer, text),
+        }
     }
 
     fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError> {
@@ -54,9 +94,7 @@ impl Tokenizer for HubTokenizer {
             blind.set_encode_special_tokens(true);
             Box::new(blind)
         });
-        let encoding = blind.encode_fast(text, false);
-        let encoding = encoding.map_err(|error| TextError::new(format!("the text has no tokens: {error}")))?;
-        Ok(encoding.get_ids().to_vec())
+        self.in_pieces(blind, text)
     }
 
     fn entries(&self) -> &Entries {
@@ -261,6 +299,72 @@ mod tests {
             assert!(text.starts_with(&steps), "{steps:?} is no beginning of the text");
         }
         assert_eq!(steps, text);
+    }
+
+    /// Words with a blank in front as one entry each, the way of SentencePiece's models.
+    fn pieces(normalizer: &Value, pre_tokenizer: &Value) -> String {
+        let mut vocab = vec![json!(["<unk>", 0.0]), json!(["<s>", 0.0])];
+        for word in ["tide", "keel", "oak", "ti", "de", "▁", "a", "e", "k"] {
+            vocab.push(json!([word, -3.0]));
+            vocab.push(json!([format!("▁{word}"), -2.0]));
+        }
+        let added = json!([{"id": 1, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": false, "special": true}]);
+        let begin = json!({"type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}});
+        json!({"version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": normalizer,
+            "pre_tokenizer": pre_tokenizer, "post_processor": begin, "decoder": null,
+            "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": false}})
+        .to_string()
+    }
+
+    /// A long text of words, lines and blanks, and signs that are special tokens to some.
+    fn long_text() -> String {
+        let mut state = 7_u64;
+        let mut out = String::new();
+        while out.len() < 2 * cut::PIECE {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            out.push_str(
+                ["tide", " keel", " oak", "\n\n", " ", "é", " ti de", " <s> a", " 🛶 e"][(state >> 33) as usize % 9],
+            );
+        }
+        out
+    }
+
+    #[test]
+    fn pieces_have_the_tokens_of_the_whole() {
+        let nothing = Value::Null;
+        let space =
+            |scheme: &str| json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": true});
+        let llama = json!({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]});
+        let text = long_text();
+        for (which, file, is_cut) in [
+            ("GPT-2's way", byte_level(), true),
+            ("a blank at the first word", pieces(&nothing, &space("first")), true),
+            ("a blank at every word", pieces(&nothing, &space("always")), true),
+            ("no blank", pieces(&nothing, &space("never")), true),
+            ("a blank in front, no words", pieces(&llama, &nothing), false),
+        ] {
+            let tokenizer = HubTokenizer::new(&file).expect("it is well formed");
+            let bare = |text: &str| encode(&tokenizer.tokenizer, text, false);
+            assert_eq!(cut::first_cut(&text, &bare).expect("it has tokens").is_some(), is_cut, "{which}");
+            for add_special in [false, true] {
+                let whole = encode(&tokenizer.tokenizer, &text, add_special).expect("all has tokens");
+                assert!(tokenizer.encode(&text, add_special).as_deref() == Ok(&*whole), "{which}: {add_special}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_that_nobody_waits_for_ends() {
+        let tokenizer = HubTokenizer::new(&byte_level()).expect("it is well formed");
+        let stop = crate::Stop::default();
+        stop.tell();
+        assert!(stop.during(|| tokenizer.encode("tide", false)).is_err());
+        assert!(tokenizer.encode("tide", false).is_ok());
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //!
 //! Every entry has bytes of its own, whatever stands around it, so a reply can be put together token by token.
 
+mod cut;
+mod growth;
 mod hub;
 mod merge;
 mod pattern;
@@ -23,6 +25,7 @@ pub(crate) use self::hub::token_text;
 pub use self::ranks::RankTokenizer;
 use crate::error::TextError;
 use crate::utf8::Utf8Decoder;
+use crate::work;
 
 /// Turns text into token ids.
 pub trait Tokenizer: fmt::Debug + Send + Sync {
@@ -54,12 +57,41 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
         let mut decoder = Detokenizer::default();
         let mut text = String::new();
-        for id in ids {
+        for (count, id) in ids.iter().enumerate() {
+            if count % STRETCH == 0 {
+                work::check()?;
+            }
             decoder.push(self.entries(), *id, &mut text)?;
         }
         decoder.finish(&mut text);
         Ok(text)
     }
+}
+
+/// Steps of long work between two looks at whether it may go on.
+const STRETCH: usize = 4096;
+
+/// Tries a tokenizer once: a file can be well formed and its tokenizer still fail on every text, or give ids that its vocabulary
+/// does not have.
+///
+/// # Errors
+/// It has no tokens for any text, or such ids.
+pub(crate) fn try_out(tokenizer: &dyn Tokenizer) -> Result<(), TextError> {
+    /// Texts of which every vocabulary has at least one.
+    const TEXTS: [&str; 4] = ["a", "Hello, 12 words.", " the\n", "\u{e9}\u{4e2d}\u{1f6f6}"];
+    let mut fault = TextError::new("it has no tokens for any text");
+    let mut works = false;
+    for text in TEXTS {
+        let ids = tokenizer.encode(text, true).and_then(|ids| Ok((ids, tokenizer.encode_plain(text)?)));
+        match ids {
+            Ok((ids, plain)) => {
+                tokenizer.decode(&ids)?;
+                works |= !plain.is_empty();
+            }
+            Err(error) => fault = error,
+        }
+    }
+    if works { Ok(()) } else { Err(fault) }
 }
 
 /// Joins the bytes of one token after the other to text; a character that is not complete waits for its next bytes.
@@ -129,7 +161,7 @@ impl Entries {
 
     fn set(&mut self, id: u32, bytes: &[u8]) -> Result<(), TextError> {
         // An id far beyond every vocabulary would take memory for nothing.
-        const HIGHEST: usize = 1 << 24;
+        const HIGHEST: usize = 1 << 22;
         let at = usize::try_from(id).ok().filter(|at| *at < HIGHEST);
         let at = at.ok_or_else(|| TextError::new(format!("the entry of the id {id} is beyond every vocabulary")))?;
         if self.bytes.len() <= at {

@@ -6,8 +6,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use fancy_regex::Regex;
 
 use super::merge::{self, Ranks};
-use super::{Entries, Tokenizer};
+use super::{Entries, STRETCH, Tokenizer};
 use crate::error::TextError;
+use crate::work;
 
 /// A tokenizer that cuts text by a pattern and merges the bytes of each piece by rank.
 pub struct RankTokenizer {
@@ -50,7 +51,10 @@ impl RankTokenizer {
     }
 
     fn ordinary(&self, text: &str, out: &mut Vec<u32>) -> Result<(), TextError> {
-        for piece in self.pattern.find_iter(text) {
+        for (count, piece) in self.pattern.find_iter(text).enumerate() {
+            if count % STRETCH == 0 {
+                work::check()?;
+            }
             let piece = piece.map_err(|error| TextError::new(format!("the text cannot be cut: {error}")))?.as_str();
             merge::merge(&self.ranks, piece.as_bytes(), out)
                 .ok_or_else(|| TextError::new(format!("the vocabulary has no entries for all bytes of {piece:?}")))?;

@@ -1,5 +1,7 @@
 //! Mistral's `tekken.json`.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -30,6 +32,9 @@ const OLDER_SPECIAL: [&str; 20] = [
     "[/SYSTEM_PROMPT]",
     "[TOOL_CONTENT]",
 ];
+
+/// Most special tokens; published files have a thousand.
+const MOST_SPECIAL: u32 = 1 << 16;
 
 #[derive(Deserialize)]
 struct File {
@@ -73,6 +78,11 @@ impl RankTokenizer {
         let file: File =
             serde_json::from_str(text).map_err(|error| TextError::new(format!("this is no tekken.json: {error}")))?;
         let reserved = file.config.default_num_special_tokens;
+        if reserved > MOST_SPECIAL {
+            return Err(TextError::new(format!(
+                "`default_num_special_tokens` is {reserved}, more than {MOST_SPECIAL}"
+            )));
+        }
         let most = file.config.default_vocab_size.saturating_sub(reserved);
         let mut ordinary = Vec::with_capacity(file.vocab.len());
         for entry in file.vocab.iter().filter(|entry| entry.rank < most) {
@@ -87,11 +97,9 @@ impl RankTokenizer {
         });
         let mut added: Vec<_> =
             listed.into_iter().map(|token| (token.token_str, token.rank, token.is_control)).collect();
-        for id in 0..reserved {
-            if !added.iter().any(|(_, known, _)| *known == id) {
-                added.push((format!("<SPECIAL_{id}>"), id, true));
-            }
-        }
+        let listed: HashSet<u32> = added.iter().map(|(_, id, _)| *id).collect();
+        let unnamed = (0..reserved).filter(|id| !listed.contains(id));
+        added.extend(unnamed.map(|id| (format!("<SPECIAL_{id}>"), id, true)));
         let mut made = Self::assemble(ordinary, &added, &file.config.pattern)?;
         made.first = made.entries.added.get("<s>").copied();
         Ok(made)

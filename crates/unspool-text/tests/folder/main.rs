@@ -115,3 +115,56 @@ fn what_is_missing_is_named() {
     let error = Prompter::new(Some(&bare), None, None).expect_err("it has no template");
     assert!(error.message.contains("no chat template") && error.hint.is_some(), "{error}");
 }
+
+#[test]
+fn a_broken_tokenizer_is_told_at_the_start() {
+    let file = |change: &dyn Fn(&mut Value)| {
+        let mut file: Value = serde_json::from_str(&words()).expect("it is JSON");
+        change(&mut file);
+        file.to_string()
+    };
+    let tekken = |reserved: u64| {
+        json!({"config": {"pattern": "x", "default_vocab_size": 4_000_000_000_u64, "default_num_special_tokens": reserved},
+            "vocab": []})
+        .to_string()
+    };
+    let files = [
+        ("no-unknown", "tokenizer.json", file(&|file| file["model"]["unk_token"] = json!("[NONE]"))),
+        ("far-id", "tokenizer.json", file(&|file| file["model"]["vocab"]["far"] = json!(4_000_000_000_u64))),
+        (
+            "multiplies",
+            "tokenizer.json",
+            file(&|file| {
+                file["normalizer"] =
+                    json!({"type": "Replace", "pattern": {"String": "a"}, "content": "b".repeat(1000)});
+            }),
+        ),
+        (
+            "beyond",
+            "tokenizer.json",
+            file(&|file| {
+                file["post_processor"] = json!({"type": "TemplateProcessing",
+                "single": [{"SpecialToken": {"id": "<x>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {"<x>": {"id": "<x>", "ids": [77], "tokens": ["<x>"]}}});
+            }),
+        ),
+        (
+            "no-model",
+            "tokenizer.json",
+            file(&|file| file["model"] = json!({"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]})),
+        ),
+        ("special", "tekken.json", tekken(4_000_000_000)),
+        ("nothing", "tekken.json", tekken(1)),
+        ("pattern", "tekken.json", tekken(1).replace("\"x\"", "\"(\"")),
+        ("class", "x.tiktoken", "YQ== 0".to_owned()),
+    ];
+    for (name, file, text) in files {
+        let error = ModelFolder::open(&folder(&format!("broken-{name}"), &[(file, text)])).expect_err(name);
+        assert!(error.message.contains(file) && error.hint.is_some(), "{name}: {error}");
+    }
+    let model = ModelFolder::open(&folder("broken-not", &[("tokenizer.json", words())])).expect("it is right");
+    for beyond in [5, 4_000_000, u32::MAX] {
+        assert!(model.tokenizer().decode(&[1, beyond]).is_err_and(|error| error.message.contains(&beyond.to_string())));
+    }
+}

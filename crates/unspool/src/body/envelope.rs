@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use self::parts::{Head, Short, Unplaced};
-use super::json::Closers;
+use super::json::{Closers, Passed};
 use super::{Cx, Eof, Follow, Status, Step};
 use crate::format::file::{EnvelopeWords, Shape};
 use crate::json::arguments::Arguments;
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::blanks;
+use crate::told::Told;
 
 mod parts;
 mod structure;
@@ -28,12 +29,13 @@ impl EnvelopeSpec {
     ///
     /// # Errors
     /// A role without a key, or a key with two roles.
-    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, String> {
+    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, Told> {
         if words.shape == Shape::Keys {
             for (role, keys) in [("name", &words.name), ("arguments", &words.arguments)] {
                 if keys.is_empty() {
-                    return Err(format!(
-                        "`tools.envelope.{role}` has no key\n  hint: name the key under which the model writes it, or leave the line out"
+                    return Err(Told::new(
+                        format!("`tools.envelope.{role}` has no key"),
+                        "name the key under which the model writes it, or leave the line out",
                     ));
                 }
             }
@@ -41,8 +43,9 @@ impl EnvelopeSpec {
             for (i, (role, keys)) in roles.iter().enumerate() {
                 let other = |key: &String| roles[i + 1..].iter().find(|(_, keys)| keys.contains(key));
                 if let Some((key, (other, _))) = keys.iter().find_map(|key| other(key).map(|o| (key, o))) {
-                    return Err(format!(
-                        "the key `{key}` stands in `tools.envelope.{role}` and in `tools.envelope.{other}`\n  hint: a key has one role"
+                    return Err(Told::new(
+                        format!("the key `{key}` stands in `tools.envelope.{role}` and in `tools.envelope.{other}`"),
+                        "a key has one role; leave it out in one of the two",
                     ));
                 }
             }
@@ -198,13 +201,13 @@ impl Envelope {
     /// the rest of the list alone.
     pub(crate) fn step(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let announced = self.call.announced;
-        if announced && !self.head.early.is_empty() {
-            cx.out.args(&std::mem::take(&mut self.head.early));
+        if announced {
+            self.head.give_early(cx.out);
         }
         let mut here = Here { input, at: 0 };
         if announced
             && let At::Arguments(arguments) = &mut self.at
-            && let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut |json| cx.out.args(json))
+            && let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut Passed::from(&mut *cx.out, 0))
         {
             if stop == Stop::More && cx.eof == Eof::No {
                 return Step { consumed: len, status: Status::More };
@@ -212,7 +215,8 @@ impl Envelope {
             here.at = len;
         }
         let status = loop {
-            let counts = !announced && !matches!(self.at, At::Arguments(_));
+            // What may become arguments has a limit of its own.
+            let counts = !announced && !matches!(self.at, At::Arguments(_) | At::Skip(_));
             let turn = self.turn(spec, cx, here);
             let (Turn::Go(len) | Turn::Wait(len) | Turn::Say(len, _) | Turn::NoCall(len)) = turn;
             here.at += len;
@@ -223,7 +227,7 @@ impl Envelope {
                 Turn::Go(_) => {}
                 Turn::NoCall(_) => self.no_call(cx, here),
                 Turn::Wait(_) if cx.eof == Eof::No => break Status::More,
-                Turn::Wait(_) => break self.end(cx, here),
+                Turn::Wait(_) => break self.end(spec, cx, here),
                 Turn::Say(_, status) => break status,
             }
         };
@@ -234,8 +238,6 @@ impl Envelope {
             return Step { consumed: here.at, status };
         }
         self.head.end_step(&input[..here.at], cx.limits);
-        // A name that only waits for its id is a call all the same; the next step says again what is wrong.
-        let status = if status == Status::Broken && self.may_be_announced(spec) { Status::Named } else { status };
         self.call.announced = status == Status::Named;
         Step { consumed: here.at, status }
     }
@@ -246,12 +248,22 @@ impl Envelope {
             At::Arguments(_) => self.arguments(spec, cx, here),
             At::Short(what, short) => {
                 let most = if *what == Kept::Key { cx.limits.name.max(spec.longest_key) } else { cx.limits.name };
-                let Scanned { len, stop } = short.read(rest, most);
-                if *what == Kept::Key && spec.words.shape == Shape::Keys {
+                let (announced, head) = (self.call.announced, &mut self.head);
+                // A key is none of the call's own then, and stays as it is written.
+                let is_key = *what == Kept::Key && spec.words.shape == Shape::Keys;
+                let Scanned { len, stop } = short.read(rest, most, &mut |end, escape| {
+                    let at = (here.at + end).cast_signed() - escape.len().cast_signed();
+                    match announced {
+                        _ if is_key => {}
+                        true => Passed::tell(cx.out, at, escape),
+                        false => head.mend(at, escape),
+                    }
+                });
+                if is_key {
                     self.call.unplaced.key_goes_on(&rest[..len], cx.limits.arguments);
                 }
                 match stop {
-                    Stop::More | Stop::Control => Turn::Wait(len),
+                    Stop::More | Stop::Control | Stop::Escape(_) => Turn::Wait(len),
                     Stop::Bad => Turn::Say(len, Status::Broken),
                     Stop::End => {
                         let (what, short) = (*what, std::mem::take(short));
@@ -263,11 +275,11 @@ impl Envelope {
                 let Scanned { len, stop } = scan.scan(rest.as_bytes(), cx.limits.depth);
                 text.push_str(&rest[..len]);
                 match stop {
-                    Stop::More | Stop::Control => Turn::Wait(len),
+                    Stop::More | Stop::Control | Stop::Escape(_) => Turn::Wait(len),
                     Stop::Bad => Turn::Say(len, Status::Broken),
                     Stop::End => {
                         let id = if text.len() > cx.limits.name { String::new() } else { std::mem::take(text) };
-                        self.identified(spec, &id, len)
+                        self.identified(&id, len)
                     }
                 }
             }

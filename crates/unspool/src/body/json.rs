@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cx, Eof, Follow, Status, Step};
+use super::{Cx, Eof, Follow, Out, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::json::arguments::{Arguments, Ending, Progress};
+use crate::json::copy::JsonOut;
 use crate::json::scan::{Scanned, Stop};
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 
@@ -54,6 +55,39 @@ impl Closers {
     }
 }
 
+/// Gives JSON that is passed on to the client, and tells what of it was mended.
+pub(super) struct Passed<'a> {
+    out: &'a mut dyn Out,
+    /// Where the JSON begins in the input of the step.
+    base: isize,
+}
+
+impl<'a> Passed<'a> {
+    pub(super) fn from(out: &'a mut dyn Out, base: usize) -> Self {
+        Self { out, base: base.cast_signed() }
+    }
+
+    /// Tells of a backslash that was doubled.
+    pub(super) fn tell(out: &mut dyn Out, at: isize, escape: &str) {
+        let read = format!("\\{escape}");
+        let message = "this backslash begins no escape of JSON; it is read as a backslash";
+        out.repaired(Repair { at, text: escape, read: &read, message });
+    }
+}
+
+impl JsonOut for Passed<'_> {
+    #[inline]
+    fn json(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.args(text);
+        }
+    }
+
+    fn doubled(&mut self, at: isize, escape: &str) {
+        Self::tell(self.out, self.base + at, escape);
+    }
+}
+
 /// What the body has to know of its format.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonSpec {
@@ -97,7 +131,7 @@ impl JsonBody {
     pub(crate) fn step(&mut self, spec: &JsonSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let State::Json(arguments) = &mut self.state else { return raw(spec, cx, input, 0) };
         let mut at = 0;
-        if let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut |json| cx.out.args(json)) {
+        if let Some(Scanned { len, stop }) = arguments.steady(input, cx.limits, &mut Passed::from(&mut *cx.out, 0)) {
             if stop == Stop::More && cx.eof == Eof::No {
                 return Step { consumed: len, status: Status::More };
             }
@@ -115,7 +149,7 @@ impl JsonBody {
                 }
             }
         }
-        let (len, progress) = arguments.step(&input[at..], cx.limits, &mut |json| cx.out.args(json));
+        let (len, progress) = arguments.step(&input[at..], cx.limits, &mut Passed::from(&mut *cx.out, at));
         at += len;
         match progress {
             Progress::More => self.ran_out(cx, at),
@@ -149,7 +183,7 @@ impl JsonBody {
                 done(at, true)
             }
             Eof::Stop | Eof::Length => {
-                let whole = arguments.finish(&mut |json| cx.out.args(json));
+                let whole = arguments.finish(&mut Passed::from(&mut *cx.out, at));
                 // A number has no end of its own: cut off, it may have had more digits.
                 done(at, whole && cx.eof == Eof::Stop)
             }

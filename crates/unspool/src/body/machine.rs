@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::file::Tools;
 use crate::format::template::Slot;
 use crate::json::scan::JsonScan;
+use crate::told::Told;
 
 use super::elements::{Elements, ElementsSpec};
 use super::envelope::{Envelope, EnvelopeSpec};
@@ -41,7 +42,7 @@ impl BodySpec {
     ///
     /// # Errors
     /// Words that do not fit together.
-    pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, Told> {
         Ok(match slot {
             Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, &follow)?),
             Slot::Json => Self::Json(JsonSpec::new(&follow)),
@@ -49,7 +50,7 @@ impl BodySpec {
             Slot::Elements => Self::Elements(ElementsSpec::new(tools, follow)?),
             Slot::Kwargs => Self::Kwargs(KwargsSpec::new(tools, follow)?),
             Slot::Literals => Self::Literals(LiteralsSpec::new(tools, follow)?),
-            other => return Err(format!("{{{}}} is no argument syntax", other.name())),
+            other => return Err(format!("{{{}}} is no argument syntax", other.name()).into()),
         })
     }
 

@@ -12,15 +12,18 @@ pub(crate) mod literals;
 mod machine;
 mod object;
 pub(crate) mod params;
+mod tag;
 #[cfg(test)]
 mod testing;
 
 pub(crate) use machine::{BodyMachine, BodySpec};
+pub(crate) use tag::{ClosingTag, unclosed};
 
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;
 use crate::scan::Literal;
 use crate::schema::FunctionSchema;
+use crate::typing::Converted;
 
 /// How a body stands after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +66,40 @@ pub(crate) trait Out {
     fn args(&mut self, json: &str);
     /// Something odd; `at` is an offset in the input of this step.
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
+    /// A slip of the model that was mended.
+    fn repaired(&mut self, repair: Repair<'_>);
+}
+
+/// A slip of the model, and what it was read as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repair<'a> {
+    /// Where it stands, from the start of this step's input; below 0: in the input of an earlier one.
+    pub(crate) at: isize,
+    /// What stood there; empty: a marker was missing.
+    pub(crate) text: &'a str,
+    /// What it was read as; empty: it was left out.
+    pub(crate) read: &'a str,
+    /// One sentence for people.
+    pub(crate) message: &'a str,
 }
 
 /// Tells of bytes that have no place in the arguments.
 pub(crate) fn unplaced(out: &mut dyn Out, at: usize, text: &str) {
     out.note(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
+}
+
+/// Writes what a value became. `text` is the value as the model wrote it, which ends `end` bytes into this step's input.
+pub(crate) fn give(converted: &Converted<'_>, out: &mut dyn Out, text: &str, end: usize) {
+    converted.write(&mut |json| out.args(json));
+    if let Converted::Repaired(json) = converted {
+        let at = end.cast_signed() - text.len().cast_signed();
+        out.repaired(Repair {
+            at,
+            text,
+            read: json,
+            message: "this value is spelled as JSON does not; it is read as what is meant",
+        });
+    }
 }
 
 /// What a body may ask for in a step.

@@ -1,5 +1,7 @@
 //! The JSON object that a body writes.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Out, Status};
@@ -12,11 +14,23 @@ pub(super) struct Object {
     has_members: bool,
     /// Text of the body had no place in it.
     unplaced: bool,
+    /// The members' names, in a body that asks for them.
+    names: BTreeSet<String>,
 }
 
 impl Object {
     pub(super) fn has_members(&self) -> bool {
         self.has_members
+    }
+
+    /// Remembers a member's name.
+    pub(super) fn named(&mut self, key: &str) {
+        self.names.insert(key.to_owned());
+    }
+
+    /// Whether a member of this name was remembered.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.names.contains(key)
     }
 
     pub(super) fn unplaced(&mut self) {

@@ -2,11 +2,11 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Cx, Eof, Follow, Out, Status, Step};
+use super::{Cx, Eof, Follow, Out, Repair, Status, Step};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
 use crate::limits::Limits;
-use crate::scan::Literal;
+use crate::scan::{Cut, Literal, cuts};
 use crate::schema::FunctionSchema;
 
 /// What a body made of a text.
@@ -33,6 +33,11 @@ impl Out for Run {
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
         self.places.push(self.shown + at);
         self.notes.push((kind, Diagnostic::new(kind, 0, text, message).text));
+    }
+
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.places.push(self.shown.checked_add_signed(repair.at).expect("a place in the text"));
+        self.notes.push((DiagnosticKind::Repaired, format!("{} -> {}", repair.text, repair.read)));
     }
 }
 

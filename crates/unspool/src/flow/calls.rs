@@ -1,17 +1,19 @@
 //! Calls: their announcement, their body, their closers.
 
-use crate::body::{BodyMachine, Cx, Out, Status};
+use crate::body::{BodyMachine, Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::request::IncompleteCalls;
-use crate::scan::{Match, blanks};
 
+use super::numbered::FormId;
 use super::state::{Call, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
 pub(crate) struct Opened {
-    pub(crate) alternative: usize,
+    pub(crate) form: FormId,
+    /// A block opens with it.
+    pub(crate) block: bool,
     pub(crate) name: String,
     pub(crate) id: Option<String>,
     /// The tag closed itself.
@@ -23,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) start: u64,
     /// Attributes that mean nothing, as ranges of `raw`.
     pub(crate) strays: Vec<(usize, usize)>,
+    /// Markers and headers that stand there again, as ranges of `raw`.
+    pub(crate) repeats: Vec<(usize, usize)>,
 }
 
 /// What a body's step has written, on its way to the client.
@@ -30,8 +34,18 @@ struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
-    /// Kind, place in the step's input (`None`: the call's own), text and message.
-    notes: Vec<(DiagnosticKind, Option<usize>, String, String)>,
+    notes: Vec<Noted>,
+}
+
+/// What a body said is odd, before its place in the output is known.
+struct Noted {
+    kind: DiagnosticKind,
+    /// Place in the step's input; `None`: the call's own.
+    at: Option<isize>,
+    text: String,
+    /// What a repair read in its place.
+    read: Option<String>,
+    message: String,
 }
 
 impl<'a> Writer<'a> {
@@ -59,7 +73,8 @@ impl Out for Writer<'_> {
             json = &json[..room];
             open.full = true;
             let what = "the arguments are longer than the limit; their rest is left out";
-            self.notes.push((DiagnosticKind::LimitReached, None, open.name.clone(), what.to_owned()));
+            let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
+            self.notes.push(Noted { kind, at: None, text, read: None, message });
         }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
@@ -70,13 +85,19 @@ impl Out for Writer<'_> {
     }
 
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.notes.push((kind, Some(at), text.to_owned(), message.to_owned()));
+        let (text, message) = (text.to_owned(), message.to_owned());
+        self.notes.push(Noted { kind, at: Some(at.cast_signed()), text, read: None, message });
+    }
+
+    fn repaired(&mut self, Repair { at, text, read, message }: Repair<'_>) {
+        let (text, read, message) = (text.to_owned(), Some(read.to_owned()), message.to_owned());
+        self.notes.push(Noted { kind: DiagnosticKind::Repaired, at: Some(at), text, read, message });
     }
 }
 
 impl Flow<'_> {
     /// The name is known: the client hears of the call, unless the request wants none.
-    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: &Opened, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
         self.tokens.open_gate(opener, self.offset(self.pos));
@@ -90,10 +111,12 @@ impl Flow<'_> {
             self.text_at = opened.start + from as u64;
             self.content(&opened.raw[from..]);
             self.s.place = Place::Raw;
+            self.s.opener_is_text = true;
             self.s.fresh = false;
             self.s.mode = Mode::Text;
             return;
         }
+        self.s.opener_is_text = false;
         if origin.place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
             self.s.reasoning_gap.push_str(lead);
@@ -102,22 +125,13 @@ impl Flow<'_> {
             self.content_gap(lead);
         }
         self.decide_thought();
-        let alternative = &self.tables.alternatives[opened.alternative];
-        let in_block = alternative.block.is_some() || self.s.in_block;
+        let in_block = opened.block || self.s.in_block;
         self.s.in_block = in_block;
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
-        let mut call = Call { form: alternative.form, in_block, machine, open: None, start, raw };
-        self.announce_call(&mut call, &opened.name, opened.id);
-        for (from, to) in opened.strays {
-            let at = opened.start + from as u64;
-            self.note(
-                DiagnosticKind::UnplacedText,
-                at,
-                &opened.raw[from..to],
-                "this attribute of a call means nothing",
-            );
-        }
+        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
+        self.announce_call(&mut call, &opened.name, opened.id.clone());
+        self.tell_header(opened);
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);
@@ -126,6 +140,18 @@ impl Flow<'_> {
             return;
         }
         self.s.mode = Mode::Body(Box::new(call));
+    }
+
+    /// Says what of a header means nothing, or stands there again.
+    fn tell_header(&mut self, opened: &Opened) {
+        let place = |from: usize| opened.start + from as u64;
+        for &(from, to) in &opened.strays {
+            let why = "this attribute of a call means nothing";
+            self.note(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
+        }
+        for &(from, to) in &opened.repeats {
+            self.repeated(place(from), &opened.raw[from..to]);
+        }
     }
 
     /// The request's name of a function that the model calls so.
@@ -182,11 +208,16 @@ impl Flow<'_> {
     pub(crate) fn body(&mut self) -> Go {
         let Mode::Body(call) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
-        let input = &self.w[self.pos..];
+        // The next message ends the body, whatever of it is open.
+        let starts = &tables.message_starts;
+        let next = if starts.is_empty() { None } else { self.tokens.next_of(starts, self.base + self.pos as u64) };
+        let end = next.map_or(self.w.len(), |at| (at - self.base) as usize);
+        let eof = if next.is_some() { Eof::Stop } else { self.eof };
+        let input = &self.w[self.pos..end];
         let tools = &self.wishes.tools;
         let schema = call.open.as_ref().and_then(|open| tools.at(open.function?));
         let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
-        let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof: self.eof };
+        let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
         let notes = writer.notes;
         let start = call.start;
@@ -195,9 +226,12 @@ impl Flow<'_> {
         }
         let at = self.pos;
         self.pos += step.consumed;
-        for (kind, place, text, message) in notes {
-            let offset = place.map_or(start, |place| self.offset(at + place));
-            self.note(kind, offset, &text, &message);
+        for noted in notes {
+            let offset = noted.at.map_or(start, |place| self.offset(at).saturating_add_signed(place as i64));
+            match noted.read {
+                Some(read) => self.repaired(offset, &noted.text, &read, &noted.message),
+                None => self.note(noted.kind, offset, &noted.text, &noted.message),
+            }
         }
         match step.status {
             Status::More => Go::Wait,
@@ -310,39 +344,6 @@ impl Flow<'_> {
         } else {
             self.note(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
         }
-    }
-
-    /// Takes the closers of a call; each may be missing.
-    pub(crate) fn closers(&mut self) -> Go {
-        let Mode::Closers { form, next } = self.s.mode else { return Go::Wait };
-        let closers = &self.tables.forms[form].closers;
-        let rest = &self.w.as_bytes()[self.pos..];
-        let n = blanks(rest);
-        let mut partial = next < closers.len() && n == rest.len() && n <= self.limits.blank;
-        if n < rest.len() {
-            for (i, closer) in closers.iter().enumerate().skip(next) {
-                match closer.at(&rest[n..]) {
-                    Match::Full(len) => {
-                        self.pos += n + len;
-                        self.s.mode = Mode::Closers { form, next: i + 1 };
-                        return Go::Again;
-                    }
-                    Match::Partial => partial = true,
-                    Match::No => {}
-                }
-            }
-        }
-        if partial && !self.over() {
-            return Go::Wait;
-        }
-        if partial && n < rest.len() {
-            // Half a closer at the end of the output is no text.
-            self.pos = self.w.len();
-        }
-        self.s.mode = Mode::Text;
-        let in_block = self.s.in_block;
-        self.after_call(in_block);
-        Go::Again
     }
 
     pub(crate) fn after_call(&mut self, in_block: bool) {

@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::file::{Channels, Route, RouteAs};
-use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
+use super::numbered::AlternativeId;
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
 
@@ -50,15 +50,7 @@ impl ChannelTables {
     }
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
-    pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = match prompt {
-            Prompt::Unknown => String::new(),
-            Prompt::Text(text) => text.to_owned(),
-            Prompt::Tokens(tokens) => {
-                let bytes: Vec<u8> = tokens.iter().flat_map(|t| t.bytes.iter().copied()).collect();
-                String::from_utf8_lossy(&bytes).into_owned()
-            }
-        };
+    pub(crate) fn start(&self, text: &str) -> (State, bool) {
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];
@@ -86,21 +78,40 @@ impl ChannelTables {
         let type_marker = self.words.r#type.as_deref().unwrap_or("\u{0}");
         let before_type = after_start.split(type_marker).next().unwrap_or("");
         let mut out = Header::default();
+        let recipient = |word: &'a str| self.words.to.as_deref().and_then(|marker| word.strip_prefix(marker));
         if let Some((_, behind)) = self.words.channel.as_deref().and_then(|marker| before_type.split_once(marker)) {
-            out.channel = behind.split_whitespace().next().filter(|w| !w.starts_with("to=")).unwrap_or("");
+            out.channel = behind.split_whitespace().next().filter(|word| recipient(word).is_none()).unwrap_or("");
         }
         let marker = self.words.channel.as_deref().unwrap_or("\u{0}");
         for piece in before_type.split(marker) {
-            if let Some(to) = piece.split_whitespace().find_map(|word| word.strip_prefix("to=")) {
+            if let Some(to) = piece.split_whitespace().find_map(recipient) {
                 out.to = to;
             }
         }
         out
     }
 
+    /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and all
+    /// others are recipients, or the type behind one.
+    fn is_header(&self, text: &str) -> bool {
+        let words = &self.words;
+        let recipient = |word: &str| words.to.as_deref().is_some_and(|to| word.starts_with(to));
+        let markers = words.channel.iter().chain(&words.r#type);
+        let pieces = markers.fold(vec![text], |pieces, marker| {
+            pieces.into_iter().flat_map(|piece| piece.split(marker.as_str())).collect()
+        });
+        pieces.iter().all(|piece| {
+            let plain = piece.split_whitespace().filter(|word| !recipient(word)).count();
+            plain <= 1 + usize::from(piece.split_whitespace().any(recipient))
+        })
+    }
+
     fn body<'a>(&self, header: &Header<'a>) -> Body<'a> {
         if let Some(name) = self.function(header.to) {
             return Body::Function(name);
+        }
+        if self.words.channel.is_some() && header.channel.is_empty() && header.to.is_empty() {
+            return Body::Content;
         }
         let fits = |route: &Route| {
             route.channel.as_ref().is_none_or(|c| c == header.channel)
@@ -164,6 +175,30 @@ impl Flow<'_> {
         }
     }
 
+    /// A marker with which the next message begins stands in an open body. As a token of its own it counts; in text, a whole
+    /// header must follow.
+    pub(crate) fn next_message(&mut self, has_id: bool, marker: usize, end: usize) {
+        match self.tables.next_header {
+            Some(opening) if !(has_id && self.tokens.known) => self.open(opening, marker, end),
+            _ => self.end_message(marker, marker),
+        }
+    }
+
+    /// The next message's header stands in an open body, read up to `end` of the held bytes.
+    pub(crate) fn header_stands(&mut self, alternative: AlternativeId, origin: Origin, end: usize) -> bool {
+        if !self.tables.alternatives[alternative].program.is_header() {
+            return self.header_in_body(origin.lead, end);
+        }
+        let Some(channels) = &self.tables.channels else { return false };
+        let held = &self.w[self.pos..][origin.first..end];
+        if !channels.is_header(held.strip_suffix(channels.words.body.as_str()).unwrap_or(held)) {
+            return false;
+        }
+        let marker = self.pos + origin.lead;
+        self.end_message(marker, marker);
+        true
+    }
+
     /// A header without its start marker stands in an open body: `held` up to the body marker, white space of `lead` bytes
     /// in front. Where ids are known and the body marker is another token, it is text.
     pub(crate) fn header_in_body(&mut self, lead: usize, end: usize) -> bool {
@@ -188,12 +223,19 @@ impl Flow<'_> {
         let w = self.w;
         let start = self.offset(self.pos);
         let raw = w[self.pos..end].to_owned();
-        let machine = self.tables.forms[0].body.machine();
+        let Some(form) = self.tables.message_form else {
+            // No call can be read with this pair: as with a request that wants none, it is text as it stands.
+            self.s.place = Place::Raw;
+            self.s.fresh = false;
+            self.give(end);
+            return;
+        };
+        let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let (name, strays) = (name.to_owned(), Vec::new());
-        let opened = Opened { alternative: 0, name, id: None, closed: false, origin, raw, start, strays };
-        self.announce(opened, machine);
+        let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
+        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
+        self.announce(&opened, machine);
     }
 
     /// The message is over, or the next header begins: back to reading headers.

@@ -142,6 +142,20 @@ impl Flow<'_> {
         }
     }
 
+    /// Says what was mended: `text` stood at `offset` and was read as `read`.
+    pub(crate) fn repaired(&mut self, offset: u64, text: &str, read: &str, message: &str) {
+        self.s.notes += 1;
+        if self.s.notes <= self.limits.notes {
+            let text = &text[..border(text, self.limits.arguments)];
+            self.sink.event(Event::Note(Diagnostic::repaired(offset, text, read, message)));
+        }
+    }
+
+    /// Says that a marker or a header stands there again, and counts once.
+    pub(crate) fn repeated(&mut self, offset: u64, text: &str) {
+        self.repaired(offset, text, "", "this stands there again and counts once");
+    }
+
     /// The output is over: what is held goes where it belongs.
     pub(crate) fn end(&mut self) {
         self.give(self.w.len());

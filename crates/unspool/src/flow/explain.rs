@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use crate::format::template::Slot;
-use crate::head::{Op, Program};
+use crate::head::{Begins, Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
+use super::numbered::Number as _;
 use super::scanset::{Action, Pattern};
 use super::state::Place;
 use super::tables::{Guided, Tables};
@@ -70,7 +71,7 @@ fn pattern_line(tables: &Tables, pattern: &Pattern) -> String {
     let action = match pattern.action {
         Action::Open(opening) => {
             let all = tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
-            let list: Vec<String> = all.iter().map(usize::to_string).collect();
+            let list: Vec<String> = all.iter().map(|id| id.at().to_string()).collect();
             format!("may open a call (openings {})", list.join(", "))
         }
         other => format!("{other:?}"),
@@ -98,6 +99,7 @@ fn program(program: &Program) -> String {
             Op::Space => "blanks".into(),
             Op::Optional(literal) => format!("perhaps {:?}", literal.text()),
             Op::Free => "any short text".into(),
+            Op::Until(end, _) => format!("a header up to {:?}", end.text()),
             Op::Slot(slot) => slot_name(*slot),
             Op::Attrs(attrs) => {
                 let list: Vec<String> =
@@ -105,7 +107,9 @@ fn program(program: &Program) -> String {
                 list.join(" ")
             }
             Op::Expect(literals_) => format!("before {}", literals(literals_)),
-            Op::KwargsFollow => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::With(literals_)) => format!("before {}", literals(literals_)),
+            Op::Arguments(Begins::Keywords) => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::Members(..)) => "before a bracket with a key or its end".into(),
         })
         .collect();
     if ops.is_empty() { "its marker".into() } else { format!("its marker, {}", ops.join(", ")) }

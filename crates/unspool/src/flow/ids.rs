@@ -1,5 +1,7 @@
 //! Ids for calls that the model gave none.
 
+use crate::random::Random;
+
 /// An id as vLLM makes them: `chatcmpl-tool-` and 16 hexadecimal digits.
 pub(crate) fn random(seed: u64, index: usize) -> String {
     format!("chatcmpl-tool-{:016x}", mix(seed, index))
@@ -17,10 +19,7 @@ pub(crate) fn short(seed: u64, index: usize, length: usize) -> String {
     out
 }
 
-/// Scrambles a seed and a counter (the finaliser of `SplitMix64`).
+/// Scrambles a seed and a counter.
 fn mix(seed: u64, index: usize) -> u64 {
-    let mut z = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Random::of(seed, index as u64).next()
 }

@@ -6,13 +6,16 @@
 mod act;
 mod calls;
 pub(crate) mod channels;
+mod closers;
 mod emit;
 pub(crate) mod explain;
+mod headers;
 pub(crate) mod ids;
-pub(crate) mod marker;
+pub(crate) mod numbered;
 mod opening;
 mod openings;
 mod roles;
+mod saved;
 pub(crate) mod scanset;
 pub(crate) mod state;
 pub(crate) mod tables;
@@ -89,6 +92,7 @@ impl Flow<'_> {
                 Mode::Early(_) => self.early(),
                 Mode::Body(_) => self.body(),
                 Mode::Closers { .. } => self.closers(),
+                Mode::BlockClosed { .. } => self.block_closed(),
                 Mode::Skip(_) => self.skip(),
             };
             if go == Go::Wait {

@@ -1,51 +1,59 @@
 //! How calls open and close: templates of blocks and calls become openings, closers and follow sets.
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{Commit, Container, EnvelopeWords, List, Tools, Where};
+use crate::format::file::{Channels, Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::{Op, Program};
+use crate::head::{Begins, Op, Program};
 use crate::scan::Literal;
 
-use super::marker::{Marker, Strip, around};
-use super::tables::{Alternative, Block, Builder, Fault, Form, Guided, Role, template};
+use super::numbered::{FormId, OpeningId};
+use super::tables::{Alternative, Block, Builder, Form, Guided, Role};
+use crate::format::marker::{Marker, Strip, is_word};
+use crate::format::syntax::{Fault, Format};
 
 impl Builder<'_> {
     /// Compiles a tools half.
-    pub(super) fn tools(&mut self, tools: &Tools) -> Result<(), Fault> {
-        let calls: Vec<Template> = tools.call.iter().map(|c| template(c, "tools.call")).collect::<Result<_, _>>()?;
-        let blocks: Vec<Template> = tools.block.iter().map(|c| template(c, "tools.block")).collect::<Result<_, _>>()?;
-        if calls.is_empty() {
+    pub(super) fn tools(&mut self, format: &Format) -> Result<(), Fault> {
+        let tools = &format.tools;
+        let (templates, blocks) = (&format.syntax.calls[..], &format.syntax.blocks[..]);
+        if templates.is_empty() {
             return Err(("tools.call".into(), "a tools half needs a call template".into()));
         }
-        let mut follow = follow(&calls, &blocks, tools.loose);
+        let mut follow = follow(templates, blocks, tools.loose);
         if let Some(words) = self.channel_words() {
             // A message's end closes its body, whichever it is.
             let ends = words.end.iter().map(|end| Literal::new(end, false));
             follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
         }
         let follow = follow;
-        for call in &calls {
+        let mut calls = Vec::new();
+        for call in templates {
             let slot = call.body().ok_or_else(|| {
-                ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".to_owned())
+                ("tools.call".to_owned(), "a call template needs a body slot such as {json} or {params}".into())
             })?;
-            let body = BodySpec::new(slot, tools, follow.clone()).map_err(|m| ("tools".to_owned(), m))?;
+            let body = BodySpec::new(slot, tools, follow.clone()).map_err(|told| (words_of(slot), told))?;
             let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
             let mut closers = literals(after, tools.loose);
             if let Some(words) = self.channel_words() {
                 // What ends the message is the flow's to read.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
-            self.forms.push(Form { body, closers });
+            let form = self.forms.push(Form { body, closers, again: None });
+            if slot != Slot::Envelope {
+                self.message_form.get_or_insert(form);
+            }
+            calls.push((form, call));
         }
-        let structure = structure(tools, &follow)?;
-        for block in &blocks {
+        let structure = Structure::new(format, &follow);
+        self.follow = follow;
+        for block in blocks {
             self.block(tools, block, &calls, &structure);
         }
-        for (form, call) in calls.iter().enumerate() {
+        for (form, call) in calls {
             self.bare_call(tools, form, call, &structure, blocks.is_empty());
         }
         self.guided(tools)?;
-        for form in &self.forms {
+        for form in self.forms.iter() {
             for closer in &form.closers {
                 let marker = Marker { literal: closer.text().to_owned(), ..Marker::default() };
                 self.close_calls.push(Role { marker, id: None, loose: tools.loose });
@@ -54,24 +62,41 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A header without its start marker, where a message is open: ` to=RECIPIENT` up to the body marker.
-    pub(super) fn header_in_body(&mut self, body: &str) -> (Role, usize) {
+    /// A header without its start marker, where a message is open: the recipient behind `to`, up to the body marker.
+    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, OpeningId) {
         let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
-        let opening = self.opening(vec![self.alternatives.len()]);
-        self.alternatives.push(Alternative {
+        let alternative = self.alternatives.push(Alternative {
             program: Program::new(&parts, false),
-            form: 0,
+            form: FormId::FIRST,
             block: None,
             bare: false,
             at_start: false,
             guided: Guided::No,
             message: true,
         });
+        let opening = self.opening(vec![alternative]);
         let lead = vec![Strip { text: " ".into(), of_marker: true }];
-        (Role { marker: Marker { literal: "to=".into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
+        (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
     }
 
-    fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {
+    /// A header with its start marker, where a message is open that has no end: anything up to the body marker that is no
+    /// other marker.
+    pub(super) fn header_in_text(&mut self, words: &Channels) -> OpeningId {
+        let stops = words.end.iter().chain([&words.start]).map(|text| Literal::exact(text)).collect();
+        let ops = vec![Op::Until(Literal::exact(&words.body), stops)];
+        let alternative = self.alternatives.push(Alternative {
+            program: Program { ops, ..Program::default() },
+            form: FormId::FIRST,
+            block: None,
+            bare: false,
+            at_start: false,
+            guided: Guided::No,
+            message: true,
+        });
+        self.opening(vec![alternative])
+    }
+
+    fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &Structure) -> Program {
         let mut all = parts.to_vec();
         if !parts.is_empty() {
             // White space between a block's opener and its first call is framing, whether the templates have some or not.
@@ -83,46 +108,52 @@ impl Builder<'_> {
         if matches!(program.ops.last(), Some(Op::Space)) {
             program.ops.pop();
         }
+        let (words, json) = (&tools.literals, ["{", "[", "\"", "null"].map(Literal::exact));
         match call.body() {
             Some(Slot::Params | Slot::Elements) => {
-                if program.ends_in_slot() {
-                    program.ops.push(Op::Expect(structure.to_vec()));
+                program.ops.push(Op::Arguments(Begins::With(structure.begins.clone())));
+                program.structure = structure.all();
+            }
+            Some(Slot::Json) => {
+                // A name that nothing closes ends at the first brace: other JSON would be taken for it in prose.
+                let json = if program.ends_in_slot() { &json[..1] } else { &json[..] };
+                program.ops.push(Op::Arguments(Begins::With([json, &structure.closers].concat())));
+            }
+            Some(Slot::Literals) => {
+                if let [open, .., close] | [open @ close] = &words.string[..] {
+                    let [open, close] = [open, close].map(|text| Literal::exact(text));
+                    program.ops.push(Op::Arguments(Begins::Members(open, close)));
                 }
-                program.structure = structure.to_vec();
             }
-            Some(Slot::Json) if program.ends_in_slot() => program.ops.push(Op::Expect(vec![Literal::exact("{")])),
-            Some(Slot::Literals) if program.ends_in_slot() => {
-                program.ops.push(Op::Expect(vec![Literal::exact("{"), Literal::exact("(")]));
-            }
-            Some(Slot::Kwargs) => program.ops.push(Op::KwargsFollow),
+            Some(Slot::Kwargs) => program.ops.push(Op::Arguments(Begins::Keywords)),
             // Another template may open with the same marker.
             Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
             _ => {}
         }
+        program.openers.clone_from(&structure.openers);
         program
     }
 
-    fn block(&mut self, tools: &Tools, block: &Template, calls: &[Template], structure: &[Literal]) {
-        let Some((open, close)) = around(block, Slot::Calls) else { return };
+    fn block(&mut self, tools: &Tools, block: &Template, calls: &[(FormId, &Template)], structure: &Structure) {
+        let Some((open, close)) = block.markers(Slot::Calls) else { return };
         let at = block.position(|s| s == Slot::Calls).unwrap_or(0);
-        let index = self.blocks.len();
-        let single = self.source.special.contains_key(&open.literal);
-        self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
+        let special = self.source.declared.contains(&open.literal);
+        let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), special });
         let mut alternatives = Vec::new();
-        for (form, call) in calls.iter().enumerate() {
+        for (form, call) in calls.iter().copied() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
             let first = take_first_literal(&mut program);
             let Some(first) = first else { continue };
-            alternatives.push(self.alternatives.len());
-            self.alternatives.push(Alternative {
+            program.opener = Some(first.clone());
+            alternatives.push(self.alternatives.push(Alternative {
                 program,
                 form,
-                block: Some(index),
+                block: Some(id),
                 bare: false,
-                at_start: tools.r#where == Where::Start && !is_marker(first.text()),
+                at_start: tools.r#where == Where::Start && !is_word(first.text()),
                 guided: Guided::No,
                 message: false,
-            });
+            }));
         }
         let opening = self.opening(alternatives);
         let first = first_literal_text(&open.literal);
@@ -137,7 +168,7 @@ impl Builder<'_> {
     }
 
     /// A call by itself, outside a block or as a further call inside one.
-    fn bare_call(&mut self, tools: &Tools, form: usize, call: &Template, structure: &[Literal], no_block: bool) {
+    fn bare_call(&mut self, tools: &Tools, form: FormId, call: &Template, structure: &Structure, no_block: bool) {
         let mut program = self.program(&[], call, tools, structure);
         let lead = match call.parts.first() {
             Some(Part::Text(text)) => text[..text.len() - text.trim_start().len()].to_owned(),
@@ -152,10 +183,16 @@ impl Builder<'_> {
             guided: Guided::No,
             message: false,
         };
-        match take_first_literal(&mut program) {
+        let opener = take_first_literal(&mut program);
+        if call.body() == Some(Slot::Envelope) && tools.envelope.container != Container::Array {
+            let again = self.alternatives.push(Alternative { bare: true, ..base.clone() });
+            self.forms[form].again = Some(again);
+        }
+        match opener {
             Some(first) => {
-                let opening = self.opening(vec![self.alternatives.len()]);
-                self.alternatives.push(Alternative { program, ..base });
+                program.opener = Some(first.clone());
+                let alternative = self.alternatives.push(Alternative { program, ..base });
+                let opening = self.opening(vec![alternative]);
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
                 if !lead.is_empty() {
                     marker.lead.push(Strip { text: lead.into(), of_marker: false });
@@ -167,9 +204,9 @@ impl Builder<'_> {
             None if call.body() == Some(Slot::Envelope) => {
                 let list = matches!(tools.envelope.container, Container::Array | Container::Either);
                 let object = matches!(tools.envelope.container, Container::Object | Container::Either);
-                let opening = self.opening(vec![self.alternatives.len()]);
-                let at_start = tools.r#where == Where::Start;
-                self.alternatives.push(Alternative { bare: true, at_start: at_start && no_block, ..base.clone() });
+                let at_start = tools.r#where == Where::Start && no_block;
+                let alternative = self.alternatives.push(Alternative { bare: true, at_start, ..base.clone() });
+                let opening = self.opening(vec![alternative]);
                 for text in [("[", list), ("{", object)].into_iter().filter(|(_, on)| *on).map(|(t, _)| t) {
                     let role =
                         Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
@@ -191,17 +228,12 @@ impl Builder<'_> {
     fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative, no_block: bool) {
         for between in tools.between.iter() {
             let literal = between.trim();
-            let opening = self.opening(vec![self.alternatives.len()]);
-            self.alternatives.push(Alternative {
-                program: Program {
-                    ops: [vec![Op::Space], program.ops.clone()].concat(),
-                    structure: program.structure.clone(),
-                },
-                bare: false,
-                ..base.clone()
-            });
+            let space = (!literal.is_empty()).then_some(Op::Space);
+            let ops = space.into_iter().chain(program.ops.iter().cloned()).collect();
+            let program = Program { ops, ..program.clone() };
+            let alternative = self.alternatives.push(Alternative { program, bare: false, ..base.clone() });
+            let opening = self.opening(vec![alternative]);
             if literal.is_empty() {
-                self.alternatives.last_mut().iter_mut().for_each(|a| a.program.ops = program.ops.clone());
                 self.bare_in_block = Some(opening);
                 continue;
             }
@@ -223,7 +255,7 @@ impl Builder<'_> {
             arguments: List(vec!["parameters".into(), "arguments".into()]),
             ..Default::default()
         };
-        let fault = |m| ("tools".to_owned(), m);
+        let fault = |told| ("tools".to_owned(), told);
         let list = BodySpec::new(Slot::Envelope, &words, Follow::default()).map_err(fault)?;
         let json = BodySpec::new(Slot::Json, tools, Follow::default()).map_err(fault)?;
         for (text, body, guided) in [
@@ -231,12 +263,10 @@ impl Builder<'_> {
             ("{", list, &[Guided::Required]),
             ("{", json, &[Guided::Named]),
         ] {
-            let form = self.forms.len();
-            self.forms.push(Form { body, closers: Vec::new() });
+            let form = self.forms.push(Form { body, closers: Vec::new(), again: None });
             let mut alternatives = Vec::new();
             for guided in guided {
-                alternatives.push(self.alternatives.len());
-                self.alternatives.push(Alternative {
+                alternatives.push(self.alternatives.push(Alternative {
                     program: Program::default(),
                     form,
                     block: None,
@@ -244,7 +274,7 @@ impl Builder<'_> {
                     at_start: true,
                     guided: *guided,
                     message: false,
-                });
+                }));
             }
             let opening = self.opening(alternatives);
             let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
@@ -254,17 +284,46 @@ impl Builder<'_> {
     }
 }
 
+/// The key under which the words of an argument syntax stand.
+fn words_of(slot: Slot) -> String {
+    let key = match slot {
+        Slot::Envelope => "tools.envelope",
+        Slot::Params => "tools.param",
+        Slot::Elements => "tools.elements",
+        Slot::Literals => "tools.literals",
+        _ => "tools.call",
+    };
+    key.to_owned()
+}
+
 /// Literals that mark structure behind a call's name.
-fn structure(tools: &Tools, follow: &Follow) -> Result<Vec<Literal>, Fault> {
-    let mut out = Vec::new();
-    for text in tools.param.iter() {
-        let param = template(text, "tools.param")?;
-        if let Some(first) = Program::new(&param.parts, tools.loose).first_literal() {
-            out.push(first.clone());
-        }
+struct Structure {
+    /// With what parameters begin, and what closes the call or its block.
+    begins: Vec<Literal>,
+    /// What closes the call or its block.
+    closers: Vec<Literal>,
+    /// With what a further call opens.
+    openers: Vec<Literal>,
+}
+
+impl Structure {
+    fn new(format: &Format, follow: &Follow) -> Self {
+        let loose = format.tools.loose;
+        let element = Template::parse(&format.tools.elements.open).ok();
+        let params = format.syntax.params.iter().chain(element.as_ref().filter(|_| uses_elements(format)));
+        let programs = params.map(|param| Program::new(&param.parts, loose));
+        let closers: Vec<Literal> = follow.call_close.iter().chain(&follow.block_close).cloned().collect();
+        let params = programs.filter_map(|program| program.first_literal().cloned());
+        Self { begins: params.chain(closers.iter().cloned()).collect(), closers, openers: follow.call_open.clone() }
     }
-    out.extend(follow.call_close.iter().chain(&follow.block_close).chain(&follow.call_open).cloned());
-    Ok(out)
+
+    fn all(&self) -> Vec<Literal> {
+        [&self.begins[..], &self.openers].concat()
+    }
+}
+
+fn uses_elements(format: &Format) -> bool {
+    format.syntax.calls.iter().any(|call| call.body() == Some(Slot::Elements))
 }
 
 /// What may stand behind a body, from all templates.
@@ -288,7 +347,7 @@ fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
         }
     }
     for block in blocks {
-        if let Some((open, close)) = around(block, Slot::Calls) {
+        if let Some((open, close)) = block.markers(Slot::Calls) {
             if !open.literal.is_empty() {
                 add(&mut follow.call_open, Literal::new(&first_literal_text(&open.literal), loose));
             }
@@ -338,9 +397,4 @@ fn containers(tools: &Tools) -> Vec<Literal> {
         Container::Array => vec![Literal::exact("[")],
         Container::Either => vec![Literal::exact("["), Literal::exact("{")],
     }
-}
-
-/// Whether a literal is a marker by itself, not punctuation that ordinary text uses.
-pub(super) fn is_marker(text: &str) -> bool {
-    text.len() > 1
 }

@@ -2,6 +2,8 @@
 
 use crate::scan::{FirstBytes, Literal, Match, prefix};
 
+use super::numbered::{OpeningId, TrailId};
+
 /// What a pattern does where it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -19,10 +21,12 @@ pub(crate) enum Action {
     CloseFrame,
     /// It vanishes.
     Drop,
+    /// It vanishes, unless an opener that it may close went back to text.
+    DropCloser,
     /// A header begins.
     Header,
     /// A call or a block of calls may begin: the alternatives in [`super::tables::Tables::openings`].
-    Open(usize),
+    Open(OpeningId),
     /// A block of calls ends.
     CloseBlock,
     /// A call's closer that comes late.
@@ -49,7 +53,7 @@ pub(crate) struct Pattern {
     /// What it does.
     pub(crate) action: Action,
     /// What may be stripped behind it: index into [`super::tables::Tables::trails`].
-    pub(crate) trail: Option<usize>,
+    pub(crate) trail: Option<TrailId>,
 }
 
 /// A pattern found.

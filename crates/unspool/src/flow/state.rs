@@ -6,11 +6,14 @@ use crate::body::BodyMachine;
 use crate::head::Thread;
 use crate::json::scan::JsonScan;
 
+use super::numbered::{AlternativeId, FormId, TrailId};
+
 /// A text state: which patterns count, and which field text goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Place {
     /// In a header: text is held until an opener says that it goes.
+    #[default]
     Header,
     /// Nothing said yet; a thought may still come.
     Wait,
@@ -70,13 +73,15 @@ pub(crate) enum Mode {
     /// A call's body.
     Body(Box<Call>),
     /// A call's closers.
-    Closers { form: usize, next: usize },
+    Closers { form: FormId, next: usize },
+    /// Behind a block's closer, which may stand there again.
+    BlockClosed { closer: usize },
     /// A JSON value that is no call, up to its end.
     Skip(JsonScan),
 }
 
 /// Where an opening stands, to go back there.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) place: Place,
     pub(crate) fresh: bool,
@@ -90,7 +95,9 @@ pub(crate) struct Origin {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) origin: Origin,
-    pub(crate) threads: Vec<(usize, Thread)>,
+    pub(crate) threads: Vec<(AlternativeId, Thread)>,
+    /// Whole headers in front of what the threads read: calls without arguments, if a call follows.
+    pub(crate) before: Vec<(AlternativeId, Thread)>,
     /// How far the alternatives fitted that have failed, at most.
     pub(crate) last: usize,
     /// It is the next message that may open, not a call.
@@ -101,18 +108,18 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Early {
     pub(crate) origin: Origin,
-    pub(crate) alternative: usize,
+    pub(crate) alternative: AlternativeId,
     /// Held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
     /// Alternatives that read the same bytes if it is no call.
-    pub(crate) next: Vec<usize>,
+    pub(crate) next: Vec<AlternativeId>,
 }
 
 /// A call whose body is being read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Call {
-    pub(crate) form: usize,
+    pub(crate) form: FormId,
     pub(crate) in_block: bool,
     pub(crate) machine: BodyMachine,
     /// The call that is open; none between two calls of a list.
@@ -148,7 +155,7 @@ pub(crate) struct State {
     /// At the start of a run of text: white space is held.
     pub(crate) fresh: bool,
     /// Text to strip if it comes next: trail and position in it.
-    pub(crate) strip: Option<(usize, usize)>,
+    pub(crate) strip: Option<(TrailId, usize)>,
     /// Bytes of the window known to be white space (or header).
     pub(crate) seen: usize,
     pub(crate) thought_done: bool,
@@ -173,7 +180,9 @@ pub(crate) struct State {
     pub(crate) in_block: bool,
     pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
-    pub(crate) closer_is_text: Option<usize>,
+    pub(crate) closer_is_text: Option<FormId>,
+    /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
+    pub(crate) opener_is_text: bool,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -208,6 +217,7 @@ impl State {
             in_block: false,
             notes: 0,
             closer_is_text: None,
+            opener_is_text: false,
             route: None,
         }
     }

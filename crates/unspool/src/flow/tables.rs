@@ -2,20 +2,19 @@
 
 use std::collections::HashMap;
 
-use crate::body::BodySpec;
-use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, FormatFile, Into, Opener, StartState};
+use crate::body::{BodySpec, Follow};
+use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
-use super::marker::{Marker, Strip, around};
+use super::numbered::{AlternativeId, BlockId, FormId, Numbered, OpeningId, TrailId};
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
-
-/// Where the words of a compiled format come from, for errors.
-pub(crate) type Fault = (String, String);
+use crate::format::marker::{Marker, Strip, literal_text};
+use crate::format::syntax::{Fault, Format};
 
 /// A way in which calls may open.
 #[derive(Debug, Clone)]
@@ -23,9 +22,9 @@ pub(crate) struct Alternative {
     /// The opening behind its first literal.
     pub(crate) program: Program,
     /// The call that opens.
-    pub(crate) form: usize,
+    pub(crate) form: FormId,
     /// The block that opens with it.
-    pub(crate) block: Option<usize>,
+    pub(crate) block: Option<BlockId>,
     /// The first literal belongs to the body (`{` of an envelope without marker).
     pub(crate) bare: bool,
     /// It counts only where nothing but white space precedes.
@@ -53,14 +52,16 @@ pub(crate) struct Form {
     pub(crate) body: BodySpec,
     /// Its closers, in order; each may be missing.
     pub(crate) closers: Vec<Literal>,
+    /// How a further envelope begins behind this one's, in the same block.
+    pub(crate) again: Option<AlternativeId>,
 }
 
 /// A block's template.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Its opener's first literal, and whether that is one vocabulary entry.
+    /// Its opener's first literal, and whether that is a special token.
     pub(crate) opener: Literal,
-    pub(crate) single: bool,
+    pub(crate) special: bool,
 }
 
 /// Flags of the composed pair.
@@ -90,26 +91,40 @@ pub(crate) struct Words {
 pub(crate) struct Tables {
     pub(crate) words: Words,
     sets: Vec<ScanSet>,
-    pub(crate) openings: Vec<Vec<usize>>,
-    pub(crate) alternatives: Vec<Alternative>,
-    pub(crate) forms: Vec<Form>,
-    pub(crate) blocks: Vec<Block>,
-    pub(crate) trails: Vec<Vec<Strip>>,
+    pub(crate) openings: Numbered<OpeningId, Vec<AlternativeId>>,
+    pub(crate) alternatives: Numbered<AlternativeId, Alternative>,
+    pub(crate) forms: Numbered<FormId, Form>,
+    /// The call whose arguments a message to a function is (channels): the first that does not bring the name itself.
+    pub(crate) message_form: Option<FormId>,
+    pub(crate) blocks: Numbered<BlockId, Block>,
+    pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
     /// Byte-level marks are white space in tags.
     pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
-    pub(crate) bare_in_block: Option<usize>,
+    pub(crate) bare_in_block: Option<OpeningId>,
+    /// What may stand behind a call's body.
+    pub(crate) follow: Follow,
+    /// The header of the next message, behind its first marker, where the message before has no end.
+    pub(crate) next_header: Option<OpeningId>,
+    /// The tokens with which the next message begins, wherever they stand.
+    pub(crate) message_starts: Vec<u32>,
+    /// Openers of calls whose header names them, to find one behind another's header.
+    pub(crate) headers: Vec<(Literal, OpeningId)>,
+    /// Texts that the tokenizer declares special tokens.
+    pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
 }
 
 /// What the tables are made from.
 pub(crate) struct Source<'a> {
-    pub(crate) reasoning: Option<&'a FormatFile>,
-    pub(crate) tools: Option<&'a FormatFile>,
+    pub(crate) reasoning: Option<&'a Format>,
+    pub(crate) tools: Option<&'a Format>,
     /// Texts that are single vocabulary entries.
     pub(crate) special: &'a HashMap<String, u32>,
     pub(crate) hidden: &'a [String],
+    /// Texts that the tokenizer declares special tokens, those that templates write too.
+    pub(crate) declared: &'a [String],
     /// Thinking markers are unknown: switched off, and the format then reads none.
     pub(crate) plain: bool,
 }
@@ -125,22 +140,21 @@ pub(super) struct Role {
 pub(super) struct Builder<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) by: By,
-    pub(super) trails: Vec<Vec<Strip>>,
-    pub(super) alternatives: Vec<Alternative>,
-    pub(super) forms: Vec<Form>,
-    pub(super) blocks: Vec<Block>,
-    pub(super) openings: Vec<Vec<usize>>,
+    pub(super) trails: Numbered<TrailId, Vec<Strip>>,
+    pub(super) alternatives: Numbered<AlternativeId, Alternative>,
+    pub(super) forms: Numbered<FormId, Form>,
+    pub(super) message_form: Option<FormId>,
+    pub(super) blocks: Numbered<BlockId, Block>,
+    pub(super) openings: Numbered<OpeningId, Vec<AlternativeId>>,
     /// First literals of openings, by where they count.
-    pub(super) open_outside: Vec<(Role, usize)>,
-    pub(super) open_inside: Vec<(Role, usize)>,
-    pub(super) open_gap: Vec<(Role, usize)>,
-    pub(super) bare_in_block: Option<usize>,
+    pub(super) open_outside: Vec<(Role, OpeningId)>,
+    pub(super) open_inside: Vec<(Role, OpeningId)>,
+    pub(super) open_gap: Vec<(Role, OpeningId)>,
+    pub(super) bare_in_block: Option<OpeningId>,
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
-}
-
-pub(super) fn template(text: &str, key: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|e| (key.to_owned(), e.message))
+    pub(super) follow: Follow,
+    pub(super) next_header: Option<OpeningId>,
 }
 
 impl Tables {
@@ -150,20 +164,23 @@ impl Tables {
         let mut b = Builder {
             source,
             by,
-            trails: Vec::new(),
-            alternatives: Vec::new(),
-            forms: Vec::new(),
-            blocks: Vec::new(),
-            openings: Vec::new(),
+            trails: Numbered::new(),
+            alternatives: Numbered::new(),
+            forms: Numbered::new(),
+            message_form: None,
+            blocks: Numbered::new(),
+            openings: Numbered::new(),
             open_outside: Vec::new(),
             open_inside: Vec::new(),
             open_gap: Vec::new(),
             bare_in_block: None,
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
+            follow: Follow::default(),
+            next_header: None,
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
-            b.tools(&format.tools)?;
+            b.tools(format)?;
         }
         b.finish()
     }
@@ -190,20 +207,15 @@ impl Builder<'_> {
         self.role(Marker::read(&[Part::Text(text.to_owned())]), thinking)
     }
 
-    pub(super) fn opening(&mut self, alternatives: Vec<usize>) -> usize {
-        self.openings.push(alternatives);
-        self.openings.len() - 1
+    pub(super) fn opening(&mut self, alternatives: Vec<AlternativeId>) -> OpeningId {
+        self.openings.push(alternatives)
     }
 
-    fn trail(&mut self, strips: &[Strip]) -> Option<usize> {
+    fn trail(&mut self, strips: &[Strip]) -> Option<TrailId> {
         if strips.is_empty() {
             return None;
         }
-        if let Some(i) = self.trails.iter().position(|t| t == strips) {
-            return Some(i);
-        }
-        self.trails.push(strips.to_vec());
-        Some(self.trails.len() - 1)
+        self.trails.position(|t| t == strips).or_else(|| Some(self.trails.push(strips.to_vec())))
     }
 
     fn pattern(&mut self, role: &Role, action: Action) -> Pattern {
@@ -266,11 +278,18 @@ impl Builder<'_> {
             sets.push(self.set(&roles));
         }
         let channels = self.channel_words().map(ChannelTables::new);
+        let headers = self.headers();
         Ok(Tables {
+            headers,
+            follow: self.follow,
+            next_header: self.next_header,
+            message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
+            special: source.declared.to_vec(),
             words,
             sets,
             openings: self.openings,
             alternatives: self.alternatives,
+            message_form: self.message_form,
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
@@ -279,6 +298,17 @@ impl Builder<'_> {
             thoughts,
             channels,
         })
+    }
+
+    /// The openers of calls whose header names them: inside a block first.
+    fn headers(&self) -> Vec<(Literal, OpeningId)> {
+        let names = |opening: &OpeningId| {
+            self.openings[*opening]
+                .iter()
+                .any(|i| !self.forms[self.alternatives[*i].form].body.machine().names_itself())
+        };
+        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, opening)| names(opening));
+        all.map(|(role, opening)| (Literal::new(&role.marker.literal, role.loose), *opening)).collect()
     }
 
     /// What there is to look for, by kind.
@@ -295,13 +325,13 @@ impl Builder<'_> {
         Ok(Roles {
             opens: opens.map(|role| (role, Action::OpenThought)).collect(),
             closes: closes.map(|role| (role, Action::CloseThought)).collect(),
-            ended: self.ended(&ends, &outside, &frame_opens, &drops),
+            ended: self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops),
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
             framed: [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat(),
             headers: act(&self.header(), Action::Header),
-            drops: act(&drops, Action::Drop),
+            drops: [act(&drops, Action::Drop), act(&self.special_closers(), Action::DropCloser)].concat(),
             close_blocks: act(&self.close_blocks, Action::CloseBlock),
             close_calls: act(&self.close_calls, Action::CloseCall),
         })
@@ -316,15 +346,17 @@ impl Builder<'_> {
 
     fn messages(&mut self) -> Option<Messages> {
         let words = self.channel_words()?.clone();
-        let bare = words.restart.then(|| self.header_in_body(&words.body));
+        self.next_header = Some(self.header_in_text(&words));
+        let bare = words.to.as_deref().filter(|_| words.restart).map(|to| self.header_in_body(to, &words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };
         let body = roles(std::slice::from_ref(&words.body), Action::Body);
-        let next = bare.map_or_else(Vec::new, |(role, opening)| {
-            let start = roles(std::slice::from_ref(&words.start), Action::NextMessage);
-            [start, body.clone(), vec![(role, Action::Open(opening))]].concat()
-        });
+        let starts: Vec<String> = [&words.start].into_iter().chain(&words.channel).cloned().collect();
+        let mut next = roles(&starts, Action::NextMessage);
+        if let Some((role, opening)) = bare {
+            next.extend(body.iter().cloned().chain([(role, Action::Open(opening))]));
+        }
         Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }
 
@@ -333,15 +365,11 @@ impl Builder<'_> {
         if format.channels.is_some() {
             return Ok(Vec::new());
         }
-        format
-            .reasoning
-            .thought
-            .iter()
-            .map(|t| {
-                around(&template(t, "reasoning.thought")?, Slot::Thought)
-                    .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".to_owned()))
-            })
-            .collect()
+        let markers = |t: &Template| {
+            t.markers(Slot::Thought)
+                .ok_or_else(|| ("reasoning.thought".to_owned(), "the template has no {thought}".into()))
+        };
+        format.syntax.thoughts.iter().map(markers).collect()
     }
 
     fn frames(&self) -> Result<(Vec<Role>, Vec<Role>), Fault> {
@@ -351,9 +379,10 @@ impl Builder<'_> {
             if format.channels.is_some() {
                 continue;
             }
-            for text in format.content.frame.iter() {
-                let (open, close) = around(&template(text, "content.frame")?, Slot::Content)
-                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".to_owned()))?;
+            for frame in &format.syntax.frames {
+                let (open, close) = frame
+                    .markers(Slot::Content)
+                    .ok_or_else(|| ("content.frame".to_owned(), "the template has no {content}".into()))?;
                 opens.push(self.role(open, false));
                 closes.push(self.role(close, false));
             }
@@ -361,7 +390,7 @@ impl Builder<'_> {
         Ok((opens, closes))
     }
 
-    fn both(&self) -> impl Iterator<Item = &FormatFile> {
+    fn both(&self) -> impl Iterator<Item = &Format> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 
@@ -377,6 +406,15 @@ impl Builder<'_> {
         roles
     }
 
+    /// Special tokens that close a call, a block or a parameter: they vanish where they belong to nothing.
+    fn special_closers(&self) -> Vec<Role> {
+        let params = self.source.tools.iter().flat_map(|f| &f.syntax.params);
+        let params = params.map(|param| literal_text(param.after(|slot| slot == Slot::Value)).trim().to_owned());
+        let closers = self.close_blocks.iter().chain(&self.close_calls).map(|role| role.marker.literal.clone());
+        let special = closers.chain(params).filter(|text| self.source.declared.contains(text));
+        special.map(|text| self.literal_role(&text, false)).collect()
+    }
+
     fn header(&self) -> Vec<Role> {
         self.both().filter_map(|f| f.content.header.as_deref()).map(|text| self.literal_role(text, false)).collect()
     }
@@ -386,16 +424,19 @@ impl Builder<'_> {
         &self,
         ends: &[String],
         outside: &[(Role, Action)],
-        frames: &[Role],
+        (frames, headers): (&[Role], &[Role]),
         drops: &[Role],
     ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
-            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal == *end).cloned().collect();
+            // It may be the beginning of an opener, and is that opener then.
+            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal.starts_with(end)).cloned().collect();
             if !opens.is_empty() {
                 out.extend(opens);
             } else if let Some(frame) = frames.iter().find(|r| r.marker.literal == *end) {
                 out.push((frame.clone(), Action::OpenFrame));
+            } else if let Some(header) = headers.iter().find(|r| r.marker.literal == *end) {
+                out.push((header.clone(), Action::Header));
             } else if let Some(drop) = drops.iter().find(|r| r.marker.literal == *end) {
                 out.push((drop.clone(), Action::EndThoughtDrop));
             } else {

@@ -1,6 +1,6 @@
 //! Text states: runs of text up to the next pattern of the place.
 
-use crate::json::scan::{JsonScan, Stop};
+use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::{Match, blanks, prefix};
 
 use super::scanset::{Action, At, Found, ScanSet};
@@ -208,7 +208,14 @@ impl<'a> Flow<'a> {
                 At::Found(found) => {
                     self.s.seen = 0;
                     let action = set.patterns[found.pattern].action;
-                    if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought | Action::EndMessage) {
+                    if matches!(
+                        action,
+                        Action::Drop
+                            | Action::DropCloser
+                            | Action::CloseFrame
+                            | Action::CloseThought
+                            | Action::EndMessage
+                    ) {
                         self.header_is_text(at, at + found.len);
                         self.s.place = Place::Header;
                     } else if action != Action::Body {
@@ -253,17 +260,9 @@ impl<'a> Flow<'a> {
     pub(crate) fn skip(&mut self) -> Go {
         let Mode::Skip(scan) = &mut self.s.mode else { return Go::Wait };
         let rest = &self.w.as_bytes()[self.pos..];
-        let mut n = 0;
-        let over = loop {
-            let scanned = scan.scan(&rest[n..], JsonScan::DEEPEST);
-            n += scanned.len;
-            match scanned.stop {
-                Stop::More => break false,
-                Stop::End | Stop::Bad => break true,
-                Stop::Control => n += 1,
-            }
-        };
-        let to = self.pos + n;
+        let Scanned { len, stop } = scan.skip(rest, JsonScan::DEEPEST);
+        let over = stop != Stop::More;
+        let to = self.pos + len;
         if over {
             self.s.mode = Mode::Text;
         }

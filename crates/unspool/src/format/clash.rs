@@ -1,8 +1,9 @@
 //! One literal with two roles that no place can tell apart: an ambiguous file.
 
 use super::file::FormatFile;
+use super::marker::Marker;
+use super::syntax::Syntax;
 use super::template::{Slot, Template};
-use crate::flow::marker::Marker;
 
 /// What a literal of a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,37 +74,33 @@ fn clashes(a: Role, b: Role) -> bool {
 }
 
 fn claims(file: &FormatFile) -> Vec<Claim> {
+    // A template that cannot be read is told where the pair is compiled.
+    let Ok(syntax) = Syntax::read(file) else { return Vec::new() };
     let mut out = Vec::new();
     let mut claim = |literal: &str, key: String, role: Role| {
         if !literal.is_empty() {
             out.push(Claim { literal: literal.to_owned(), key, role });
         }
     };
-    let mut sides = |texts: &[String], key: &str, [from, to]: [fn(Slot) -> bool; 2], roles: [Role; 2]| {
-        for (i, text) in texts.iter().enumerate() {
-            let Ok(template) = Template::parse(text) else { continue };
+    let mut sides = |templates: &[Template], key: &str, [from, to]: [fn(Slot) -> bool; 2], roles: [Role; 2]| {
+        for (i, template) in templates.iter().enumerate() {
             let (Some(from), Some(to)) = (template.position(from), template.position(to)) else { continue };
-            let key = if texts.len() > 1 { format!("{key}.{i}") } else { key.to_owned() };
+            let key = if templates.len() > 1 { format!("{key}.{i}") } else { key.to_owned() };
             claim(&Marker::read(&template.parts[..from]).literal, key.clone(), roles[0]);
             claim(&Marker::read(&template.parts[to + 1..]).literal, key, roles[1]);
         }
     };
     if file.channels.is_none() {
         sides(
-            &file.reasoning.thought,
+            &syntax.thoughts,
             "reasoning.thought",
             [|s| s == Slot::Thought; 2],
             [Role::OpensThought, Role::ClosesThought],
         );
-        sides(
-            &file.content.frame,
-            "content.frame",
-            [|s| s == Slot::Content; 2],
-            [Role::OpensAnswer, Role::ClosesAnswer],
-        );
+        sides(&syntax.frames, "content.frame", [|s| s == Slot::Content; 2], [Role::OpensAnswer, Role::ClosesAnswer]);
     }
-    sides(&file.tools.block, "tools.block", [|s| s == Slot::Calls; 2], [Role::OpensCall, Role::ClosesCall]);
-    sides(&file.tools.call, "tools.call", [|_| true, Slot::is_body], [Role::OpensCall, Role::ClosesCall]);
+    sides(&syntax.blocks, "tools.block", [|s| s == Slot::Calls; 2], [Role::OpensCall, Role::ClosesCall]);
+    sides(&syntax.calls, "tools.call", [|_| true, Slot::is_body], [Role::OpensCall, Role::ClosesCall]);
     for (i, text) in file.content.drop.iter().enumerate() {
         claim(text.trim(), format!("content.drop.{i}"), Role::Vanishes);
     }

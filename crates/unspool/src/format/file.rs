@@ -90,6 +90,10 @@ pub struct Names {
     pub reasoning: List,
     /// Names for `--tool-call-parser`.
     pub tools: List,
+    /// Types of checkpoints that are always read so, whatever parsers are named.
+    pub model_type: List,
+    /// Names that are no more; whoever asks for one is told today's.
+    pub former: List,
 }
 
 /// `[reasoning]`
@@ -258,6 +262,8 @@ pub struct Channels {
     pub channel: Option<String>,
     /// The content type follows.
     pub r#type: Option<String>,
+    /// The recipient follows, in the same word.
+    pub to: Option<String>,
     /// The body begins.
     pub body: String,
     /// The body ends.
@@ -284,6 +290,7 @@ impl Default for Channels {
             start: String::new(),
             channel: None,
             r#type: None,
+            to: None,
             body: String::new(),
             end: List::default(),
             route: Vec::new(),

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::check;
 use super::clash::clash;
-use super::file::FormatFile;
+use super::file::{FormatFile, List, Names};
+use super::template::Slot;
+use crate::told::Told;
 
 /// What a variant's conditions are asked about.
 #[derive(Debug, Clone, Default)]
@@ -42,13 +45,17 @@ pub struct FileError {
 const HINT: &str =
     "docs/format-language.md lists all words and slots; `unspool formats NAME` shows a format that works";
 
+impl FileError {
+    /// What is wrong, and where, without the hint.
+    pub(crate) fn placed(&self) -> String {
+        let key = if self.key.is_empty() { String::new() } else { format!("`{}`: ", self.key) };
+        format!("{}:{}: {key}{}", self.path, self.line, self.message)
+    }
+}
+
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}: ", self.path, self.line)?;
-        if !self.key.is_empty() {
-            write!(f, "`{}`: ", self.key)?;
-        }
-        f.write_str(&self.message)
+        write!(f, "{}\n  hint: {}", self.placed(), self.hint)
     }
 }
 
@@ -63,10 +70,8 @@ pub struct Source {
     variants: Vec<Variant>,
     vars: Table,
     lines: HashMap<String, usize>,
-    /// Names of the reasoning half.
-    pub reasoning: Vec<String>,
-    /// Names of the tools half.
-    pub tools: Vec<String>,
+    /// What it is called.
+    pub names: Names,
     /// Name of the file whose values this one starts from.
     pub extends: Option<String>,
 }
@@ -82,10 +87,10 @@ struct Variant {
 #[serde(default, deny_unknown_fields)]
 struct When {
     kwarg: Table,
-    vocab_has: super::file::List,
-    vocab_lacks: super::file::List,
-    template_has: super::file::List,
-    template_lacks: super::file::List,
+    vocab_has: List,
+    vocab_lacks: List,
+    template_has: List,
+    template_lacks: List,
     config: Table,
 }
 
@@ -115,6 +120,10 @@ impl Source {
             Some(Value::Table(t)) => t,
             Some(_) => return Err(fault("vars", "must be a table".into())),
         };
+        if let Some(name) = vars.keys().find(|name| Slot::named(name).is_some() || name.starts_with(['?', '*'])) {
+            let error = fault(&format!("vars.{name}"), format!("`{{{name}}}` is a slot of templates"));
+            return Err(FileError { hint: "give the variable a name that no slot has".to_owned(), ..error });
+        }
         let extends = match base.remove("extends") {
             None => None,
             Some(Value::String(s)) => Some(s),
@@ -128,8 +137,8 @@ impl Source {
                 variants.push(Variant::read(item).map_err(|m| fault(&key, m))?);
             }
         }
-        let [reasoning, tools] = names_in(&base);
-        if reasoning.is_empty() && tools.is_empty() {
+        let names = names_in(&base);
+        if names.reasoning.is_empty() && names.tools.is_empty() {
             let message = match base.get("names") {
                 Some(names) if !names.is_table() => "must be a table with `reasoning`, `tools`, or both",
                 _ => "no name: `names.reasoning` and `names.tools` are both missing",
@@ -137,7 +146,7 @@ impl Source {
             return Err(fault("names", message.into()));
         }
         for (i, variant) in variants.iter().enumerate() {
-            let known = [reasoning.as_slice(), &tools].concat();
+            let known = [&names.reasoning[..], &names.tools].concat();
             let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
             if let Some(name) = unknown {
                 let message = format!("no name of this file is `{name}`, so the variant would never hold");
@@ -147,41 +156,36 @@ impl Source {
                 });
             }
         }
-        let source = Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            base,
-            variants,
-            vars,
-            lines,
-            reasoning,
-            tools,
-            extends,
-        };
+        let source = Self { path: path.to_owned(), text: text.to_owned(), base, variants, vars, lines, names, extends };
         source.check_all()?;
         Ok(source)
     }
 
     /// Every variant by itself must give words that can be read.
-    fn check_all(&self) -> Result<(), FileError> {
+    pub(crate) fn check_all(&self) -> Result<(), FileError> {
         if self.extends.is_some() {
+            // The other file's values are still to come.
             return Ok(());
         }
-        self.unambiguous(&self.words(self.base.clone(), &HashMap::new(), None)?, None)?;
+        let mut all = vec![self.words(self.base.clone(), &HashMap::new(), None)?];
         for (i, variant) in self.variants.iter().enumerate() {
             let mut table = self.base.clone();
             merge(&mut table, &variant.table);
-            self.unambiguous(&self.words(table, &HashMap::new(), Some(i))?, Some(i))?;
+            all.push(self.words(table, &HashMap::new(), Some(i))?);
         }
-        Ok(())
+        // Several variants may hold at once, so what one waits for may be another's.
+        all.iter().enumerate().try_for_each(|(i, words)| self.check(words, &all, i.checked_sub(1)))
     }
 
-    fn unambiguous(&self, words: &FormatFile, variant: Option<usize>) -> Result<(), FileError> {
-        let Some(clash) = clash(words) else { return Ok(()) };
+    fn check(&self, words: &FormatFile, all: &[FormatFile], variant: Option<usize>) -> Result<(), FileError> {
         let line = |key: &str| {
             let inside = variant.map(|i| format!("variant.{i}.{key}")).filter(|k| has_line(&self.lines, k));
             line_of(&self.lines, &inside.unwrap_or_else(|| key.to_owned()))
         };
+        if let Some((key, told)) = check::fault(words, all) {
+            return Err(FileError { line: line(&key), ..self.error(&key, told) });
+        }
+        let Some(clash) = clash(words) else { return Ok(()) };
         let message = format!("{}, see `{}` in line {}", clash.message, clash.first, line(&clash.first));
         let hint = "give the two different texts, or leave one out".to_owned();
         Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message, hint })
@@ -224,15 +228,14 @@ impl Source {
         self.words(table, &self.variables(facts), None)
     }
 
-    /// Line of a key, for errors found later.
-    #[must_use]
-    pub fn error(&self, key: &str, message: String) -> FileError {
+    /// A fault of a key, found later.
+    pub(crate) fn error(&self, key: &str, told: Told) -> FileError {
         FileError {
             path: self.path.clone(),
             line: line_of(&self.lines, key),
             key: key.to_owned(),
-            message,
-            hint: HINT.to_owned(),
+            message: told.message,
+            hint: told.hint.unwrap_or_else(|| HINT.to_owned()),
         }
     }
 
@@ -276,17 +279,18 @@ impl Source {
     }
 }
 
-/// The names that a file brings, for its reasoning and its tools half; none if it is no TOML.
-pub(crate) fn names_of(text: &str) -> [Vec<String>; 2] {
+/// What a file's text says under `names`; nothing if it is no TOML.
+pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
 
-fn names_in(table: &Table) -> [Vec<String>; 2] {
-    ["reasoning", "tools"].map(|half| match table.get("names").and_then(|names| names.get(half)) {
-        Some(Value::String(name)) => vec![name.clone()],
-        Some(Value::Array(list)) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => Vec::new(),
-    })
+fn names_in(table: &Table) -> Names {
+    let list = |key: &str| match table.get("names").and_then(|names| names.get(key)) {
+        Some(Value::String(name)) => List(vec![name.clone()]),
+        Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
+        _ => List::default(),
+    };
+    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), former: list("former") }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.

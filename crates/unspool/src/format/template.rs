@@ -97,7 +97,7 @@ pub enum Part {
 }
 
 /// A template, parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     /// Its parts in order. Two neighbouring parts are never both text.
     pub parts: Vec<Part>,
@@ -207,63 +207,6 @@ fn push_slot<'a>(parts: &mut Vec<Part>, slot: Slot, rest: &'a str) -> &'a str {
     rest
 }
 
-/// A run of text cut into white space and literals: at white space, and between two tags (`><`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cut<'a> {
-    /// White space, exactly as the template writes it; empty between two tags.
-    Space(&'a str),
-    /// A literal without white space.
-    Literal(&'a str),
-}
-
-/// Cuts literal text of a template.
-#[must_use]
-pub fn cuts(text: &str) -> Vec<Cut<'_>> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let blank = rest.len() - rest.trim_start().len();
-        if blank > 0 {
-            out.push(Cut::Space(&rest[..blank]));
-            rest = &rest[blank..];
-            continue;
-        }
-        let end = end_at_bracket(rest, end_of_literal(rest));
-        out.push(Cut::Literal(&rest[..end]));
-        if rest[end..].chars().next().is_some_and(|c| !c.is_whitespace()) {
-            out.push(Cut::Space(""));
-        }
-        rest = &rest[end..];
-    }
-    out
-}
-
-/// Where the literal at the start of `text` ends. A blank inside a tag belongs to it: `<a b>` begins like no `<a c>`.
-fn end_of_literal(text: &str) -> usize {
-    let mut in_tag = false;
-    let mut last = ' ';
-    for (i, c) in text.char_indices() {
-        if c.is_whitespace() && !(in_tag && c == ' ') || last == '>' && c == '<' {
-            return i;
-        }
-        in_tag = c == '<' || in_tag && c != '>';
-        last = c;
-    }
-    text.trim_end().len()
-}
-
-/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
-fn end_at_bracket(text: &str, end: usize) -> usize {
-    let literal = &text[..end];
-    if literal.starts_with("]<") && !literal.starts_with("]<]") {
-        return 1;
-    }
-    match literal.strip_suffix('[') {
-        Some(tag) if tag.ends_with('>') && !tag.ends_with("[>") => tag.len(),
-        _ => end,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,38 +222,6 @@ mod tests {
                 Part::Text("<|sep|>".into()),
                 Part::Slot(Slot::Params),
                 Part::Text("<|close|>".into()),
-            ]
-        );
-    }
-
-    #[test]
-    fn text_is_cut_at_blanks_and_between_tags() {
-        assert_eq!(
-            cuts("\n<a><b>x c"),
-            vec![
-                Cut::Space("\n"),
-                Cut::Literal("<a>"),
-                Cut::Space(""),
-                Cut::Literal("<b>x"),
-                Cut::Space(" "),
-                Cut::Literal("c")
-            ]
-        );
-    }
-
-    #[test]
-    fn a_blank_inside_a_tag_is_no_cut() {
-        assert_eq!(
-            cuts("< calls>\n</ calls> a <b "),
-            vec![
-                Cut::Literal("< calls>"),
-                Cut::Space("\n"),
-                Cut::Literal("</ calls>"),
-                Cut::Space(" "),
-                Cut::Literal("a"),
-                Cut::Space(" "),
-                Cut::Literal("<b"),
-                Cut::Space(" ")
             ]
         );
     }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::format::file::{Container, Delimited, Escape, FormatFile, Free, Group, Shape};
+use crate::format::file::{Container, Delimited, Escape, Free, Group, Shape};
+use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
 use crate::json::write::string;
-use crate::render::markup::first_literal;
-use crate::render::words::{Words, after, before, template};
+use crate::render::words::Words;
 
 use super::elements::Elements;
 use super::node::{Avoid, Node, Rules};
@@ -46,7 +46,7 @@ pub(super) struct Unit {
 /// Makes the grammar of calls.
 pub(super) struct Calls<'a> {
     pub(super) words: &'a Words<'a>,
-    pub(super) file: &'a FormatFile,
+    pub(super) file: &'a Format,
     pub(super) functions: &'a [Function],
     /// One call only.
     pub(super) once: bool,
@@ -151,7 +151,7 @@ impl<'a> Calls<'a> {
     }
 
     fn name(&self, function: &Function) -> Filled {
-        crate::render::check_name(&function.name, self.file.tools.loose)
+        crate::render::check_name(&function.name, self.file.tools.loose, self.words.limits)
             .map_err(|e| GrammarError::new(&format!("the function's name {:?} {}", function.name, e.message)))?;
         let in_attribute = self.words.calls.first().is_some_and(|call| {
             call.parts.iter().any(|p| matches!(p, Part::Attrs(a) if a.iter().any(|(_, s)| *s == Slot::Name)))
@@ -160,13 +160,12 @@ impl<'a> Calls<'a> {
         Ok(Node::text(if escaped { super::escaped_attribute(&function.name) } else { function.name.clone() }))
     }
 
-    fn native_id(&self) -> Option<&str> {
-        self.file.ids.call.as_deref().filter(|t| t.contains('{'))
+    fn native_id(&self) -> Option<&'a Template> {
+        self.file.syntax.call_id.as_ref()
     }
 
     fn id(&mut self, function: &Function, position: Option<usize>) -> Filled {
         let Some(shape) = self.native_id() else { return Ok(Node::Regex("[A-Za-z0-9_\\-]{1,64}".to_owned())) };
-        let shape = template(shape).map_err(|e| GrammarError::new(&e.message))?;
         let parts = fill::parts(&shape.parts, &mut |slot| self.slot(slot, function, position))?;
         Ok(Node::sequence(parts))
     }
@@ -233,7 +232,7 @@ impl<'a> Calls<'a> {
 
     fn params(&self, function: &Function) -> Filled {
         let param = self.words.params.first().ok_or_else(|| GrammarError::new("the format shows no parameter"))?;
-        let params = Params::new(self.file, param, self.in_value());
+        let params = Params::new((self.file, self.words.limits), param, self.in_value());
         let schema = schema::arguments(&function.parameters);
         match self.file.grammar.free {
             _ if function.strict => params.strict(&schema),
@@ -245,7 +244,7 @@ impl<'a> Calls<'a> {
     fn elements(&mut self, function: &Function) -> Filled {
         let schema = schema::arguments(&function.parameters);
         self.rules.forget_names();
-        let mut elements = Elements::new(self.file, &mut self.rules)?;
+        let mut elements = Elements::new((self.file, self.words.limits), &mut self.rules);
         if function.strict { elements.strict(&schema) } else { elements.free(&schema) }
     }
 
@@ -316,13 +315,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// The literal text of a template before a slot, and after it.
-pub(super) fn around(template: &Template, slot: Slot) -> [String; 2] {
-    use crate::render::markup::literal_text;
-    [literal_text(before(template, |s| s == slot)), literal_text(after(template, slot))]
-}
-
 /// Whether a template begins with a message.
 pub(super) fn is_message(template: &Template, start: &str) -> bool {
-    first_literal(template).is_some_and(|l| l.starts_with(start))
+    template.first_literal().is_some_and(|l| l.starts_with(start))
 }

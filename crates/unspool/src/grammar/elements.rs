@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::format::file::FormatFile;
+use crate::format::marker::literal_text;
+use crate::format::syntax::Format;
 use crate::format::template::{Slot, Template};
-use crate::render::words::{before, template};
+use crate::limits::Limits;
 
 use super::node::{Avoid, Node, Rules};
 use super::params::members;
@@ -13,22 +14,21 @@ use super::{GrammarError, fill, text};
 
 /// Elements of a format.
 pub(super) struct Elements<'a> {
-    open: Template,
-    close: Template,
+    open: &'a Template,
+    close: &'a Template,
     /// What begins a tag.
     tags: Avoid,
     item: &'a str,
     rules: &'a mut Rules,
+    limits: &'a Limits,
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(file: &'a FormatFile, rules: &'a mut Rules) -> Result<Self, GrammarError> {
-        let words = &file.tools.elements;
-        let read = |t: &str| template(t).map_err(|e| GrammarError::new(&e.message));
-        let (open, close) = (read(&words.open)?, read(&words.close)?);
-        let begins = [&open, &close].map(|t| crate::render::markup::literal_text(before(t, |s| s == Slot::Key)));
+    pub(super) fn new((file, limits): (&'a Format, &'a Limits), rules: &'a mut Rules) -> Self {
+        let (open, close) = &file.syntax.element;
+        let begins = [open, close].map(|t| literal_text(t.before(|s| s == Slot::Key)));
         let tags = Avoid { loose: file.tools.loose, ..Avoid::nothing() }.and(begins);
-        Ok(Self { open, close, tags, item: &words.item, rules })
+        Self { open, close, tags, item: &file.tools.elements.item, rules, limits }
     }
 
     /// Arguments that fit a schema.
@@ -58,12 +58,12 @@ impl<'a> Elements<'a> {
     }
 
     fn element(&mut self, key: &str, place: Place<'_>) -> Result<Node, GrammarError> {
-        crate::render::check_key(key, false)
+        crate::render::check_key(key, false, self.limits)
             .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
         let tag = |template: &Template| {
             fill::parts(&template.parts, &mut |_| Ok(Node::text(key))).map(|parts| Node::sequence(parts).prefix())
         };
-        let (open, close) = (tag(&self.open)?, tag(&self.close)?);
+        let (open, close) = (tag(self.open)?, tag(self.close)?);
         let content = self.content(place, &close)?;
         Ok(Node::sequence([Node::text(open), content]))
     }

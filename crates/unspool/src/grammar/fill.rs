@@ -1,6 +1,7 @@
 //! Templates with nodes in their slots.
 
-use crate::format::template::{Cut, Part, Slot, cuts};
+use crate::format::template::{Part, Slot};
+use crate::scan::{Cut, cuts};
 
 use super::GrammarError;
 use super::node::Node;

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use crate::format::file::{Channels, RouteAs};
+use crate::format::marker::literal_text;
 use crate::format::template::{Part, Slot, Template};
-use crate::render::markup::literal_text;
-use crate::render::words::{Words, after, before, template};
+use crate::render::words::Words;
+use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, is_message};
 use super::node::{Avoid, Node};
@@ -103,7 +104,7 @@ impl<'a> Messages<'a> {
         let Some(channels) = self.channels else {
             return self.words.contents().find_map(|c| c.header.clone()).unwrap_or_default();
         };
-        let all = self.words.frames.first().map(|f| literal_text(before(f, |s| s == Slot::Content)));
+        let all = self.words.frames.first().map(|f| literal_text(f.before(|s| s == Slot::Content)));
         let first = all.unwrap_or_default();
         let Some(rest) = first.strip_prefix(channels.start.as_str()) else { return channels.start.clone() };
         let role = rest.len() - rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();
@@ -114,7 +115,7 @@ impl<'a> Messages<'a> {
         let Some(template) = self.words.thoughts.first() else {
             return Piece { node: Node::Choice(Vec::new()), open: None, end: String::new() };
         };
-        let open = parts(before(template, |s| s == Slot::Thought));
+        let open = parts(template.before(|s| s == Slot::Thought));
         let (text, behind) = thought_text(self.words, template);
         Piece { node: Node::sequence([open, text].into_iter().chain(behind)), open: None, end: String::new() }
     }
@@ -123,7 +124,11 @@ impl<'a> Messages<'a> {
     fn answer(&self, wish: Wish<'_>) -> Vec<Piece> {
         let mut all = Vec::new();
         for frame in self.words.frames.iter().take(1) {
-            all.push(self.text(&parts(before(frame, |s| s == Slot::Content)), after(frame, Slot::Content), wish));
+            all.push(self.text(
+                &parts(frame.before(|s| s == Slot::Content)),
+                frame.after(|s| s == Slot::Content),
+                wish,
+            ));
         }
         let Some((channels, marker)) = self.channels.and_then(|c| Some((c, c.channel.as_ref()?))) else { return all };
         if wish.answer.is_some() {
@@ -160,12 +165,14 @@ impl<'a> Messages<'a> {
             Some(block) => &Template { parts: spliced(block, call) },
             None => call,
         };
+        let mut end = end_of(&written.parts);
         let node = if self.channels.is_some() {
             let mut all = Vec::new();
             for function in calls.functions {
                 let message = self.message(written, &function.name);
+                end = end_of(&message);
                 all.push(calls.call_parts(&message, Some(function))?);
-                for further in &self.further(calls)? {
+                for further in &calls.file.syntax.further_calls {
                     all.push(calls.call_parts(&further.parts, Some(function))?);
                 }
             }
@@ -173,13 +180,7 @@ impl<'a> Messages<'a> {
         } else {
             calls.call_parts(&written.parts, None)?
         };
-        Ok(without_end(node))
-    }
-
-    /// Other templates of a call that a model writes.
-    fn further(&self, calls: &Calls<'_>) -> Result<Vec<Template>, GrammarError> {
-        let all = calls.file.grammar.calls.iter();
-        all.map(|text| template(text).map_err(|e| GrammarError::new(&e.message))).collect()
+        Ok(Piece { node: if end.is_empty() { node } else { cut(node, &end) }, open: None, end })
     }
 
     /// A template with the message around it, where it shows none: that of an answer, but to the function.
@@ -205,21 +206,14 @@ fn spliced(block: &Template, call: &Template) -> Vec<Part> {
     out
 }
 
-/// A call without the literal that ends its message.
-fn without_end(node: Node) -> Piece {
-    let end = last(&node);
-    let node = if end.is_empty() { node } else { cut(node, &end) };
-    Piece { node, open: None, end }
-}
-
-/// The last marker of a node's texts.
-fn last(node: &Node) -> String {
-    match node {
-        Node::Literal(text) => text.rfind("<|").map_or("", |at| &text[at..]).to_owned(),
-        Node::Sequence(all) => all.last().map(last).unwrap_or_default(),
-        Node::Choice(all) => all.first().map(last).unwrap_or_default(),
-        _ => String::new(),
-    }
+/// The literal that ends a message's text, with the white space behind it.
+fn end_of(parts: &[Part]) -> String {
+    let Some(Part::Text(text)) = parts.last() else { return String::new() };
+    let marker = cuts(text).into_iter().rev().find_map(|cut| match cut {
+        Cut::Literal(literal) => Some(literal.len()),
+        Cut::Space(_) => None,
+    });
+    text[text.trim_end().len() - marker.unwrap_or(0)..].to_owned()
 }
 
 fn cut(node: Node, end: &str) -> Node {

@@ -42,10 +42,10 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::format::file::Level;
+use crate::pair::Pair;
 use crate::render::words::{Thinking, Words};
 use crate::request::{Request, RequestError, ToolChoice};
 use crate::sample::Sampler;
-use crate::setup::Pair;
 
 use calls::{Calls, Function};
 use node::{Node, Rules};
@@ -189,8 +189,8 @@ impl Pair {
             let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish)?;
             return Ok(Some(Grammar { root, thinks: options.with_thought, rules: Vec::new() }));
         }
-        let words =
-            Words::read(plan.reasoning.as_ref(), tools, request).map_err(|e| GrammarError::new(&e.to_string()))?;
+        let words = Words::read(plan.reasoning.as_ref(), tools, (request, &plan.limits))
+            .map_err(|e| GrammarError::new(&e.to_string()))?;
         let mut calls = calling.map(|file| Calls {
             words: &words,
             file,

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::format::file::{Escape, FormatFile, Trim, Typed};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot, Template};
+use crate::limits::Limits;
+use crate::scan::{Cut, cuts};
 
 use super::node::{Avoid, Node};
 use super::schema::{self, Branch, Place};
@@ -79,6 +81,7 @@ fn any_order(all: &[Member], before: &str, comma: &str) -> Node {
 /// Flat parameters.
 pub(super) struct Params<'a> {
     file: &'a FormatFile,
+    limits: &'a Limits,
     template: &'a Template,
     slot: text::Slot,
     /// White space behind the end of a value.
@@ -89,7 +92,7 @@ pub(super) struct Params<'a> {
 
 impl<'a> Params<'a> {
     /// The parameters of a format. `avoid`: literals that are structure inside a value.
-    pub(super) fn new(file: &'a FormatFile, template: &'a Template, avoid: Avoid) -> Self {
+    pub(super) fn new((file, limits): (&'a FormatFile, &'a Limits), template: &'a Template, avoid: Avoid) -> Self {
         let at = template.position(|s| s == Slot::Value).map_or(template.parts.len(), |at| at + 1);
         let (frame, end, mut behind) = closer(&template.parts[at..]);
         let compact = file.grammar.spellings.iter().any(|s| s == "compact");
@@ -99,7 +102,7 @@ impl<'a> Params<'a> {
         }
         let params = &file.tools.params;
         let slot = text::Slot { avoid, end, frame, escape: params.escape, trimmed: params.trim == Trim::All };
-        Self { file, template, slot, behind, compact }
+        Self { file, limits, template, slot, behind, compact }
     }
 
     /// Arguments that fit a schema.
@@ -124,7 +127,7 @@ impl<'a> Params<'a> {
             return Ok(self.parameter(&Node::Regex(ANY_KEY.to_owned()), place.at(others)).many());
         }
         members(object, "", |key, schema| {
-            crate::render::check_key(key, self.file.tools.loose)
+            crate::render::check_key(key, self.file.tools.loose, self.limits)
                 .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
             Ok(self.parameter(&Node::text(self.attribute(key)), place.at(schema)))
         })
@@ -136,7 +139,7 @@ impl<'a> Params<'a> {
         let properties = place.object().and_then(|o| o.get("properties").and_then(Value::as_object).cloned());
         let Some(properties) = properties.filter(|p| !p.is_empty()) else { return Ok(self.free()) };
         let one = |(key, schema): (&String, &Value)| {
-            crate::render::check_key(key, self.file.tools.loose)
+            crate::render::check_key(key, self.file.tools.loose, self.limits)
                 .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
             let kinds: Vec<Value> = place.at(schema).branches().into_iter().map(of_kind).collect();
             let kinds = serde_json::json!({ "anyOf": kinds });

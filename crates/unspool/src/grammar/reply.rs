@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
-use crate::render::markup::is_markup;
-use crate::render::words::{Thinking, Words, after, before};
+use crate::format::marker::{is_markup, is_word};
+use crate::format::template::{Part, Slot, Template};
+use crate::render::words::{Thinking, Words};
+use crate::scan::{Cut, cuts};
 
-use super::calls::{Calls, Unit, around};
+use super::calls::{Calls, Unit};
 use super::messages;
 use super::node::{Avoid, Node};
 use super::params::framed_closer;
@@ -76,7 +77,7 @@ fn required(words: &Words<'_>, calls: &Calls<'_>, unit: &Unit, once: bool) -> No
 
 /// The frame of an answer that says nothing; the prompt may have opened it.
 fn empty_frame(words: &Words<'_>) -> Option<Node> {
-    let [open, close] = around(words.frames.first()?, Slot::Content);
+    let [open, close] = words.frames.first()?.around(Slot::Content);
     Some(Node::sequence([Node::text(open.trim()).optional(), Node::text(close.trim())]))
 }
 
@@ -101,7 +102,7 @@ fn auto(words: &Words<'_>, calls: &Calls<'_>, unit: Unit, once: bool) -> Node {
 
 /// JSON that is a call without any marker: text without calls may have other JSON, text with calls none.
 fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoid) -> Node {
-    let others = calls.words.calls.iter().skip(1).filter_map(crate::render::markup::first_literal);
+    let others = calls.words.calls.iter().skip(1).filter_map(Template::first_literal);
     let markup = markup.and(others);
     // A key may be written with escapes.
     let rest = markup.clone().and(keys.iter().map(|k| format!("\"{k}\""))).and(["\\u006", "\\u004"]);
@@ -130,11 +131,11 @@ fn trigger(node: &Node, markup: &Avoid) -> String {
 /// What text must not have: thinking markers, openers and closers of calls, dropped markers; frames may stand, they go.
 pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
     let content = words.in_content();
-    let frames: Vec<String> = words.frames.iter().flat_map(|f| around(f, Slot::Content)).collect();
+    let frames: Vec<String> = words.frames.iter().flat_map(|f| f.around(Slot::Content)).collect();
     let is_frame = |l: &&str| words.channels().is_none() && frames.iter().any(|f| f == l);
-    let plain = words.blocks.iter().chain(&words.calls).filter_map(crate::render::markup::first_literal);
-    let plain: Vec<&str> = plain.filter(|l| !is_markup(l) && l.len() > 1).collect();
-    let thoughts = words.thoughts.iter().flat_map(|t| around(t, Slot::Thought));
+    let plain = words.blocks.iter().chain(words.calls).filter_map(Template::first_literal);
+    let plain: Vec<&str> = plain.filter(|l| !is_markup(l) && is_word(l)).collect();
+    let thoughts = words.thoughts.iter().flat_map(|t| t.around(Slot::Thought));
     let thoughts: Vec<String> =
         thoughts.filter(|_| words.thinking != Thinking::Unknown && !words.thinks_in_content()).collect();
     Avoid { loose: words.loose(), ..Avoid::nothing() }
@@ -152,7 +153,7 @@ fn thought(words: &Words<'_>, is_open: bool) -> Result<(Node, Node), GrammarErro
     if words.thinks_in_content() {
         return Ok(none);
     }
-    let at = before(template, |s| s == Slot::Thought);
+    let at = template.before(|s| s == Slot::Thought);
     let (_, open) = fill::lead(at);
     let open = Node::sequence(fill::parts(&open, &mut |_| Ok(Node::nothing()))?);
     let (inner, behind) = thought_text(words, template);
@@ -169,7 +170,7 @@ fn is_blank(node: &Node) -> bool {
 
 /// The text of a thought with its closer, and what the template writes behind that.
 pub(super) fn thought_text(words: &Words<'_>, template: &Template) -> (Node, Vec<Node>) {
-    let (_, end, behind) = framed_closer(after(template, Slot::Thought));
+    let (_, end, behind) = framed_closer(template.after(|s| s == Slot::Thought));
     let without = Avoid { loose: words.loose(), ..Avoid::nothing() }.and(words.in_thought().texts());
     (Node::Until { without: without.but(&[end.as_str()]), end }, behind)
 }
@@ -182,5 +183,5 @@ fn framed(words: &Words<'_>, schema: &Value) -> Node {
         let parts = fill::parts(parts, &mut |_| Ok(Node::nothing())).unwrap_or_default();
         Node::sequence(parts).optional()
     };
-    Node::sequence([nothing(before(frame, |s| s == Slot::Content)), json, nothing(after(frame, Slot::Content))])
+    Node::sequence([nothing(frame.before(|s| s == Slot::Content)), json, nothing(frame.after(|s| s == Slot::Content))])
 }

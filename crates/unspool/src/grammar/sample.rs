@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::sample::Sampler;
+use crate::sample::pattern::fitting;
 
 use super::Grammar;
 use super::node::{Avoid, Node};
@@ -97,7 +98,7 @@ impl Writer<'_> {
     fn pattern(&mut self, pattern: &str) {
         if let Ok(hir) = regex_syntax::Parser::new().parse(pattern) {
             let sampler = &mut *self.sampler;
-            super::pattern::fitting(&hir, &mut |n| sampler.below(n), &mut self.out);
+            fitting(&hir, &mut |n| sampler.below(n), &mut self.out);
         }
     }
 

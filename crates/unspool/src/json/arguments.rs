@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::copy::{JsonCopy, JsonOut};
 use super::scan::{JsonScan, Scanned, Stop};
 use super::unescape::{Piece, Unescape};
-use super::write::control;
 use crate::limits::Limits;
 use crate::scan::{blanks, is_blank};
 
 /// One value that is the arguments of a call.
 ///
-/// It is passed on verbatim, but for raw control characters in strings, which are escaped. Two forms mean something else
+/// It is passed on as [`JsonCopy`] does. Two forms mean something else
 /// than they are: `null` is no arguments, and a string that holds JSON is that JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Arguments {
@@ -20,7 +20,7 @@ pub(crate) enum Arguments {
     /// So many letters of `null`.
     Null(u8),
     /// A value that is passed on.
-    Verbatim(JsonScan),
+    Verbatim(JsonCopy),
     /// A string of which it is not known yet whether it holds JSON.
     Opened(Box<Opened>),
     /// A string that holds JSON.
@@ -61,30 +61,9 @@ pub(crate) struct Opened {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quoted {
     unescape: Unescape,
-    scan: JsonScan,
+    copy: JsonCopy,
     /// What the string says is no JSON (any more).
     stray: bool,
-}
-
-impl JsonScan {
-    /// Reads on and writes what is read: as it is, raw control characters in strings as escapes.
-    #[inline]
-    pub(crate) fn copy(&mut self, input: &str, depth: usize, write: &mut impl FnMut(&str)) -> Scanned {
-        let bytes = input.as_bytes();
-        let mut from = 0;
-        loop {
-            let Scanned { len, stop } = self.scan(&bytes[from..], depth);
-            if len > 0 {
-                write(&input[from..from + len]);
-            }
-            from += len;
-            if stop != Stop::Control {
-                return Scanned { len: from, stop };
-            }
-            control(bytes[from], write);
-            from += 1;
-        }
-    }
 }
 
 impl Arguments {
@@ -96,21 +75,22 @@ impl Arguments {
     /// Passes on a value that needs no more than that, which is what most steps are; `None` if this one may. What comes
     /// behind `More` is for [`Self::step`] to say.
     #[inline]
-    pub(crate) fn steady(&mut self, input: &str, limits: &Limits, write: &mut impl FnMut(&str)) -> Option<Scanned> {
+    pub(crate) fn steady(&mut self, input: &str, limits: &Limits, out: &mut impl JsonOut) -> Option<Scanned> {
         match self {
-            Self::Verbatim(scan) => Some(scan.copy(input, limits.depth, write)),
+            Self::Verbatim(copy) => Some(copy.copy(input, limits.depth, out)),
             _ => None,
         }
     }
 
     /// Reads on: how many bytes were taken, and where that came to.
-    pub(crate) fn step(&mut self, input: &str, limits: &Limits, write: &mut impl FnMut(&str)) -> (usize, Progress) {
+    pub(crate) fn step(&mut self, input: &str, limits: &Limits, out: &mut impl JsonOut) -> (usize, Progress) {
         let mut at = 0;
         loop {
             let rest = &input[at..];
             let (len, progress) = match self {
-                Self::Verbatim(scan) => {
-                    let Scanned { len, stop } = scan.copy(rest, limits.depth, write);
+                Self::Verbatim(copy) => {
+                    let Scanned { len, stop } =
+                        copy.copy(rest, limits.depth, &mut Behind { out, base: at.cast_signed() });
                     (len, Progress::of(stop, Ending::Whole))
                 }
                 Self::Start => {
@@ -119,11 +99,11 @@ impl Arguments {
                         None => return (at, Progress::More),
                         Some(b'n') => Self::Null(0),
                         Some(b'"') => Self::Opened(Box::default()),
-                        Some(_) => Self::Verbatim(JsonScan::default()),
+                        Some(_) => Self::Verbatim(JsonCopy::default()),
                     };
                     continue;
                 }
-                Self::Null(read) => null(read, rest, write),
+                Self::Null(read) => null(read, rest, out),
                 Self::Opened(opened) => {
                     let (len, holds) = opened.read(rest, limits.blank);
                     match holds {
@@ -131,9 +111,9 @@ impl Arguments {
                         Holds::Nothing => (len, Progress::End(Ending::Nothing)),
                         Holds::Text | Holds::Json(_) => {
                             at += len;
-                            *self = opened.decide(holds, limits, write);
-                            if let Self::Verbatim(scan) = self
-                                && scan.is_over()
+                            *self = opened.decide(holds, limits, &mut Behind { out, base: at.cast_signed() });
+                            if let Self::Verbatim(copy) = self
+                                && copy.is_over()
                             {
                                 return (at, Progress::End(Ending::Whole));
                             }
@@ -141,40 +121,64 @@ impl Arguments {
                         }
                     }
                 }
-                Self::Quoted(quoted) => quoted.step(rest, limits.depth, write),
+                Self::Quoted(quoted) => quoted.step(rest, limits.depth, &mut Behind { out, base: at.cast_signed() }),
             };
             return (at + len, progress);
         }
     }
 
     /// The output is over: writes what is still held. Whether the arguments are whole.
-    pub(crate) fn finish(&self, write: &mut impl FnMut(&str)) -> bool {
+    pub(crate) fn finish(&self, out: &mut impl JsonOut) -> bool {
         match self {
-            Self::Start | Self::Quoted(_) => false,
-            Self::Null(read) => {
-                write(&"null"[..usize::from(*read).min(4)]);
+            Self::Start => false,
+            Self::Quoted(quoted) => {
+                quoted.copy.finish(out);
+                out.json(&quoted.unescape.unfinished());
                 false
             }
-            Self::Verbatim(scan) => scan.may_end(),
+            Self::Null(read) => {
+                out.json(&"null"[..usize::from(*read).min(4)]);
+                false
+            }
+            Self::Verbatim(copy) => copy.finish(out),
             Self::Opened(opened) => {
-                JsonScan::default().copy(&opened.raw, JsonScan::DEEPEST, write);
+                let mut copy = JsonCopy::default();
+                copy.copy(&opened.raw, JsonScan::DEEPEST, &mut Behind { out, base: -opened.raw.len().cast_signed() });
+                copy.finish(out);
                 false
             }
         }
+    }
+}
+
+/// Passes on what stands so many bytes behind the start of the input.
+struct Behind<'a, O> {
+    out: &'a mut O,
+    base: isize,
+}
+
+impl<O: JsonOut> JsonOut for Behind<'_, O> {
+    #[inline]
+    fn json(&mut self, text: &str) {
+        self.out.json(text);
+    }
+
+    fn doubled(&mut self, at: isize, escape: &str) {
+        self.out.doubled(self.base + at, escape);
     }
 }
 
 impl Progress {
     fn of(stop: Stop, ending: Ending) -> Self {
         match stop {
-            Stop::More | Stop::Control => Self::More,
+            Stop::More | Stop::Control | Stop::Escape(_) => Self::More,
             Stop::End => Self::End(ending),
             Stop::Bad => Self::Bad,
         }
     }
 }
 
-fn null(read: &mut u8, input: &str, write: &mut impl FnMut(&str)) -> (usize, Progress) {
+fn null(read: &mut u8, input: &str, out: &mut impl JsonOut) -> (usize, Progress) {
     let missing = &"null"[usize::from(*read).min(4)..];
     let same = missing.bytes().zip(input.bytes()).take_while(|(a, b)| a == b).count();
     // At most four, so the cast loses nothing.
@@ -185,7 +189,7 @@ fn null(read: &mut u8, input: &str, write: &mut impl FnMut(&str)) -> (usize, Pro
     if same == input.len() {
         return (same, Progress::More);
     }
-    write(&"null"[..usize::from(*read).min(4)]);
+    out.json(&"null"[..usize::from(*read).min(4)]);
     (same, Progress::Bad)
 }
 
@@ -210,13 +214,10 @@ impl Opened {
             }
             let mut holds = Holds::Unclear;
             let letters = &mut self.letters;
-            let Scanned { stop, .. } = self.unescape.read(&input[at..end], &mut |piece| match piece {
-                Piece::Text(text) => text.chars().for_each(|c| holds = holds.and(c, letters)),
-                Piece::Half(_) => holds = Holds::Text,
+            let Scanned { stop, .. } = self.unescape.read(&input[at..end], &mut |_, piece| match piece {
+                Piece::Text(text) | Piece::Escaped(text) => text.chars().for_each(|c| holds = holds.and(c, letters)),
+                Piece::Stray(_) | Piece::Half(_) => holds = Holds::Text,
             });
-            if stop == Stop::Bad {
-                return (at, Holds::Text);
-            }
             self.raw.push(c);
             if holds == Holds::Unclear {
                 holds = match stop {
@@ -231,15 +232,16 @@ impl Opened {
         (input.len(), Holds::Unclear)
     }
 
-    fn decide(&mut self, holds: Holds, limits: &Limits, write: &mut impl FnMut(&str)) -> Arguments {
+    /// `out` counts from where the string has been read to.
+    fn decide(&mut self, holds: Holds, limits: &Limits, out: &mut impl JsonOut) -> Arguments {
         if let Holds::Json(bracket) = holds {
             let mut quoted = Quoted { unescape: std::mem::take(&mut self.unescape), ..Quoted::default() };
-            quoted.take(bracket.encode_utf8(&mut [0; 4]), limits.depth, write);
+            quoted.take(bracket.encode_utf8(&mut [0; 4]), limits.depth, &mut Behind { out, base: 0 });
             return Arguments::Quoted(Box::new(quoted));
         }
-        let mut scan = JsonScan::default();
-        scan.copy(&self.raw, limits.depth, write);
-        Arguments::Verbatim(scan)
+        let mut copy = JsonCopy::default();
+        copy.copy(&self.raw, limits.depth, &mut Behind { out, base: -self.raw.len().cast_signed() });
+        Arguments::Verbatim(copy)
     }
 }
 
@@ -260,31 +262,37 @@ impl Holds {
 }
 
 impl Quoted {
-    fn step(&mut self, input: &str, depth: usize, write: &mut impl FnMut(&str)) -> (usize, Progress) {
+    fn step(&mut self, input: &str, depth: usize, out: &mut impl JsonOut) -> (usize, Progress) {
         let mut unescape = std::mem::take(&mut self.unescape);
-        let Scanned { len, stop } = unescape.read(input, &mut |piece| match piece {
-            Piece::Text(text) => self.take(text, depth, write),
-            Piece::Half(unit) => self.take(&format!("\\u{unit:04x}"), depth, write),
+        let Scanned { len, stop } = unescape.read(input, &mut |end, piece| {
+            // An escape stands for one byte or more: what is odd about it stands at its end, whatever the cuts.
+            let inside = |text: &str| end.cast_signed() - text.len().cast_signed();
+            match piece {
+                Piece::Text(text) | Piece::Escaped(text) | Piece::Stray(text) => {
+                    self.take(text, depth, &mut Behind { out, base: inside(text) });
+                }
+                Piece::Half(unit) => {
+                    let text = format!("\\u{unit:04x}");
+                    self.take(&text, depth, &mut Behind { out, base: inside(&text) });
+                }
+            }
         });
-        if stop == Stop::Bad {
-            write(&unescape.unfinished());
-        }
         self.unescape = unescape;
-        let ending = if self.scan.is_over() && !self.stray { Ending::Whole } else { Ending::NoJson };
+        let ending = if self.copy.is_over() && !self.stray { Ending::Whole } else { Ending::NoJson };
         (len, Progress::of(stop, ending))
     }
 
     /// Writes a piece of what the string says.
-    fn take(&mut self, text: &str, depth: usize, write: &mut impl FnMut(&str)) {
+    fn take(&mut self, text: &str, depth: usize, out: &mut Behind<'_, impl JsonOut>) {
         let mut rest = text;
         if !self.stray {
-            let Scanned { len, stop } = self.scan.copy(text, depth, write);
+            let Scanned { len, stop } = self.copy.copy(text, depth, out);
             rest = text[len..].trim_start_matches(|c: char| c.is_ascii() && is_blank(c as u8));
             if stop == Stop::More || rest.is_empty() {
                 return;
             }
             self.stray = true;
         }
-        write(rest);
+        out.json(rest);
     }
 }

@@ -68,6 +68,9 @@ pub(crate) enum Stop {
     /// The byte at this place is a raw control character inside a string. JSON forbids it, models write it: it counts as
     /// read, and the scan goes on behind it.
     Control,
+    /// So many bytes before this place, a backslash and what follows it, are no escape that JSON has. Models write them in
+    /// paths and patterns and mean a backslash: they count as text, and the scan goes on at this place.
+    Escape(usize),
 }
 
 /// How far a scan came: `len` bytes, and why it came back there.
@@ -139,6 +142,10 @@ impl JsonScan {
                         self.end_value();
                         continue;
                     }
+                    None if state.escape() > 0 => {
+                        self.state = State::Text;
+                        return Scanned { len: at, stop: Stop::Escape(state.escape()) };
+                    }
                     None => false,
                 },
             };
@@ -150,6 +157,20 @@ impl JsonScan {
         Scanned { len: at, stop: if self.is_over() { Stop::End } else { Stop::More } }
     }
 
+    /// Reads on over a value that is written nowhere.
+    pub(crate) fn skip(&mut self, bytes: &[u8], depth: usize) -> Scanned {
+        let mut at = 0;
+        loop {
+            let Scanned { len, stop } = self.scan(&bytes[at..], depth);
+            at += len;
+            match stop {
+                Stop::Control => at += 1,
+                Stop::Escape(_) => {}
+                Stop::More | Stop::End | Stop::Bad => return Scanned { len: at, stop },
+            }
+        }
+    }
+
     /// Whether the value is over.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over
@@ -158,6 +179,11 @@ impl JsonScan {
     /// Whether the value is whole if nothing follows: it is over, or it is a number.
     pub(crate) fn may_end(&self) -> bool {
         self.is_over() || self.depth == 0 && self.state.ends_number()
+    }
+
+    /// How many bytes of an escape that is not over have been read.
+    pub(crate) fn escape(&self) -> usize {
+        self.state.escape()
     }
 
     #[inline(always)]
@@ -268,6 +294,19 @@ impl State {
             (Self::E, b'e') | (Self::L, b'l') => Self::Over,
             _ => return None,
         })
+    }
+
+    /// How many bytes of an escape lie behind.
+    #[inline]
+    fn escape(self) -> usize {
+        match self {
+            Self::Escape => 1,
+            Self::Hex4 => 2,
+            Self::Hex3 => 3,
+            Self::Hex2 => 4,
+            Self::Hex1 => 5,
+            _ => 0,
+        }
     }
 
     /// Whether a number may end here.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::scan::{Scanned, Stop};
 
-/// Reads the inside of a JSON string, cut anywhere, and gives its text. Raw control characters are text.
+/// Reads the inside of a JSON string, cut anywhere, and gives its text. Raw control characters are text, and so is a backslash
+/// that begins no escape.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unescape {
     state: State,
@@ -20,23 +21,27 @@ enum State {
     Escape,
     /// Behind `\u` and so many digits of a number.
     Hex {
-        digits: u8,
-        unit: u16,
+        len: u8,
+        digits: [u8; 4],
     },
 }
 
 /// A piece of a string's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Text.
+    /// Text that stands in the input so.
     Text(&'a str),
+    /// What an escape says.
+    Escaped(&'a str),
+    /// A backslash and what follows it, which is no escape.
+    Stray(&'a str),
     /// One half of a surrogate pair without the other: JSON can write it, text cannot.
     Half(u16),
 }
 
 impl Unescape {
-    /// Reads on. `End`: the closing quote is read. `Bad`: the byte there belongs to no escape.
-    pub(crate) fn read(&mut self, input: &str, write: &mut impl FnMut(Piece<'_>)) -> Scanned {
+    /// Reads on. `write` hears where in the input each piece ends. `End`: the closing quote is read; never `Bad`.
+    pub(crate) fn read(&mut self, input: &str, write: &mut impl FnMut(usize, Piece<'_>)) -> Scanned {
         let bytes = input.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -44,39 +49,40 @@ impl Unescape {
                 State::Plain => {
                     let run = memchr2(b'"', b'\\', &bytes[at..]).unwrap_or(bytes.len() - at);
                     if run > 0 {
-                        self.lone_half(write);
-                        write(Piece::Text(&input[at..at + run]));
+                        self.lone_half(at, write);
+                        write(at + run, Piece::Text(&input[at..at + run]));
                         at += run;
                         continue;
                     }
                     if byte == b'"' {
-                        self.lone_half(write);
+                        self.lone_half(at, write);
                         return Scanned { len: at + 1, stop: Stop::End };
                     }
                     self.state = State::Escape;
                 }
                 State::Escape => {
                     if let Some(c) = escaped(byte) {
-                        self.lone_half(write);
-                        write(Piece::Text(c));
+                        self.lone_half(at + 1, write);
+                        write(at + 1, Piece::Escaped(c));
                         self.state = State::Plain;
                     } else if byte == b'u' {
-                        self.state = State::Hex { digits: 0, unit: 0 };
+                        self.state = State::Hex { len: 0, digits: [0; 4] };
                     } else {
-                        return Scanned { len: at, stop: Stop::Bad };
+                        self.stray(at, write);
+                        continue;
                     }
                 }
-                State::Hex { digits, unit } => {
-                    let Some(digit) = char::from(byte).to_digit(16) else {
-                        return Scanned { len: at, stop: Stop::Bad };
-                    };
-                    // Four digits of four bits fill the unit, so the cast loses nothing.
-                    let unit = unit << 4 | digit as u16;
-                    if digits < 3 {
-                        self.state = State::Hex { digits: digits + 1, unit };
+                State::Hex { len, mut digits } => {
+                    if !byte.is_ascii_hexdigit() {
+                        self.stray(at, write);
+                        continue;
+                    }
+                    digits[usize::from(len & 3)] = byte;
+                    if len < 3 {
+                        self.state = State::Hex { len: len + 1, digits };
                     } else {
                         self.state = State::Plain;
-                        self.unit(unit, write);
+                        self.unit(at + 1, number(&digits), write);
                     }
                 }
             }
@@ -85,38 +91,61 @@ impl Unescape {
         Scanned { len: at, stop: Stop::More }
     }
 
-    /// What has been read of an escape that is not over, as it was written (but for the case of its digits).
+    /// What has been read of an escape that is not over, as it was written (but for the case of a surrogate's digits).
     pub(crate) fn unfinished(&self) -> String {
         let mut text = self.high.map_or_else(String::new, |high| format!("\\u{high:04x}"));
-        match self.state {
-            State::Plain => {}
-            State::Escape => text.push('\\'),
-            State::Hex { digits: 0, .. } => text.push_str("\\u"),
-            State::Hex { digits, unit } => text.push_str(&format!("\\u{unit:0width$x}", width = usize::from(digits))),
-        }
+        text.push_str(&self.state.written());
         text
     }
 
+    /// The escape at hand is none: it is text.
+    #[cold]
+    fn stray(&mut self, at: usize, write: &mut impl FnMut(usize, Piece<'_>)) {
+        self.lone_half(at, write);
+        let state = std::mem::take(&mut self.state);
+        write(at, Piece::Stray(&state.written()));
+    }
+
     /// Takes a UTF-16 unit: a character, or one half of one.
-    fn unit(&mut self, unit: u16, write: &mut impl FnMut(Piece<'_>)) {
+    fn unit(&mut self, end: usize, unit: u16, write: &mut impl FnMut(usize, Piece<'_>)) {
         if let (Some(high), 0xdc00..=0xdfff) = (self.high, unit) {
             self.high = None;
             let code = 0x10000 + (u32::from(high & 0x3ff) << 10) + u32::from(unit & 0x3ff);
-            return character(code, write);
+            return character(end, code, write);
         }
-        self.lone_half(write);
+        self.lone_half(end, write);
         match unit {
             0xd800..=0xdbff => self.high = Some(unit),
-            0xdc00..=0xdfff => write(Piece::Half(unit)),
-            _ => character(u32::from(unit), write),
+            0xdc00..=0xdfff => write(end, Piece::Half(unit)),
+            _ => character(end, u32::from(unit), write),
         }
     }
 
-    fn lone_half(&mut self, write: &mut impl FnMut(Piece<'_>)) {
+    fn lone_half(&mut self, end: usize, write: &mut impl FnMut(usize, Piece<'_>)) {
         if let Some(high) = self.high.take() {
-            write(Piece::Half(high));
+            write(end, Piece::Half(high));
         }
     }
+}
+
+impl State {
+    /// The escape so far.
+    fn written(self) -> String {
+        match self {
+            Self::Plain => String::new(),
+            Self::Escape => "\\".to_owned(),
+            Self::Hex { len, digits } => {
+                let digits = digits.iter().take(usize::from(len)).map(|digit| char::from(*digit));
+                "\\u".chars().chain(digits).collect()
+            }
+        }
+    }
+}
+
+/// The number that four hexadecimal digits say.
+fn number(digits: &[u8; 4]) -> u16 {
+    // Four digits of four bits fill it, so the cast loses nothing.
+    digits.iter().fold(0, |number, digit| number << 4 | char::from(*digit).to_digit(16).unwrap_or(0) as u16)
 }
 
 fn escaped(byte: u8) -> Option<&'static str> {
@@ -133,9 +162,9 @@ fn escaped(byte: u8) -> Option<&'static str> {
     })
 }
 
-fn character(code: u32, write: &mut impl FnMut(Piece<'_>)) {
+fn character(end: usize, code: u32, write: &mut impl FnMut(usize, Piece<'_>)) {
     let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-    write(Piece::Text(c.encode_utf8(&mut [0; 4])));
+    write(end, Piece::Escaped(c.encode_utf8(&mut [0; 4])));
 }
 
 #[cfg(test)]
@@ -148,8 +177,9 @@ mod tests {
         let mut text = String::new();
         let mut done = 0;
         for piece in pieces {
-            let Scanned { len, stop } = unescape.read(piece, &mut |p| match p {
-                Piece::Text(t) => text.push_str(t),
+            let Scanned { len, stop } = unescape.read(piece, &mut |_, p| match p {
+                Piece::Text(t) | Piece::Escaped(t) => text.push_str(t),
+                Piece::Stray(t) => text.push_str(&format!("<{t}>")),
                 Piece::Half(h) => text.push_str(&format!("<{h:x}>")),
             });
             if stop != Stop::More {
@@ -169,8 +199,9 @@ mod tests {
             (r#"\ud83c\udf75 \uD83C\uDF75x""#, "🍵 🍵x", Stop::End),
             (r#"\ud83cx\udf75\ud83c\ud83c\udf75\ud83c\n\ud83c""#, "<d83c>x<df75><d83c>🍵<d83c>\n<d83c>", Stop::End),
             ("raw\nline\u{1}\"", "raw\nline\u{1}", Stop::End),
-            (r#"a\x"#, "a", Stop::Bad),
-            (r#"a\u12g"#, "a", Stop::Bad),
+            (r#"a\x""#, r"a<\>x", Stop::End),
+            (r#"a\u1Fg\u\\""#, r"a<\u1F>g<\u>\", Stop::End),
+            (r#"\ud83c\'"#, r"<d83c><\>'", Stop::More),
             (r#"\ud83c"#, "", Stop::More),
         ] {
             let whole = read(&[inside]);

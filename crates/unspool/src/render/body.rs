@@ -8,7 +8,8 @@ mod typed;
 
 use serde_json::value::RawValue;
 
-use crate::format::file::{Escape, FormatFile};
+use crate::format::file::Escape;
+use crate::format::syntax::Format;
 use crate::format::template::Slot;
 use crate::head::ends_name;
 use crate::limits::Limits;
@@ -24,14 +25,19 @@ pub(super) type Members<'a> = [(String, &'a RawValue)];
 /// What a format says of its argument syntax.
 pub(super) struct Syntax<'a> {
     words: &'a Words<'a>,
-    file: &'a FormatFile,
+    file: &'a Format,
     /// Literals that are structure inside a value.
     structure: Literals,
 }
 
 impl<'a> Syntax<'a> {
-    pub(super) fn new(words: &'a Words<'a>, file: &'a FormatFile) -> Self {
+    pub(super) fn new(words: &'a Words<'a>, file: &'a Format) -> Self {
         Self { words, file, structure: words.in_value() }
+    }
+
+    /// The bounds of who reads what is written.
+    pub(super) fn limits(&self) -> &'a Limits {
+        self.words.limits
     }
 
     /// Writes the value of an attribute.
@@ -53,7 +59,7 @@ impl Cx<'_> {
     pub(super) fn write(&self, slot: Slot, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
         match slot {
             Slot::Params => params::write(self, arguments, out),
-            Slot::Kwargs => kwargs::write(arguments, out),
+            Slot::Kwargs => kwargs::write(self.syntax.limits(), arguments, out),
             Slot::Literals => literals::write(self, arguments, out),
             Slot::Elements => elements::write(self, arguments, out),
             _ => Ok(()),
@@ -79,12 +85,12 @@ fn escape(how: Escape, text: &str, quotes: bool, out: &mut String) {
 }
 
 /// Checks that a key can stand in a tag.
-pub(crate) fn check_key(key: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_key(key: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
     if key.is_empty() {
         return refuse("is empty");
     }
-    if key.len() > Limits::default().name {
+    if key.len() > limits.name {
         return refuse("is longer than a key may be");
     }
     if key.bytes().any(ends_name) || key.contains(char::is_control) || key.trim() != key {

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::format::file::{Channels, Container, FormatFile, Group, RouteAs, Shape};
+use crate::format::file::{Channels, Container, Group, RouteAs, Shape};
+use crate::format::marker::literal_text;
+use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
 use crate::head::ends_name;
 use crate::json::write::string;
@@ -14,9 +16,8 @@ use crate::request::{Request, ToolChoice};
 
 use super::RenderError;
 use super::body::{Cx, Syntax};
-use super::markup::{first_literal, literal_text};
 use super::value;
-use super::words::{Words, after, before, template};
+use super::words::Words;
 use super::writer::{Fill, Writer, fill_parts};
 
 /// Writes the calls of a message.
@@ -46,7 +47,7 @@ pub(super) fn write(
 
 struct Calls<'a> {
     words: &'a Words<'a>,
-    file: &'a FormatFile,
+    file: &'a Format,
     request: &'a Request,
     template: &'a Template,
     calls: &'a [ToolCall],
@@ -63,19 +64,52 @@ struct Run<'a> {
 
 impl<'a> Calls<'a> {
     fn check(&self) -> Result<(), RenderError> {
-        let limits = Limits::default();
+        let limits = self.words.limits;
+        if self.calls.len() > limits.calls {
+            return Err(RenderError::at("tool_calls", "are more than the limit `calls` allows"));
+        }
         for (i, call) in self.calls.iter().enumerate() {
             let place = format!("tool_calls[{i}]");
-            check_name(&call.name, self.file.tools.loose).map_err(|e| e.inside(&format!("{place}.name")))?;
+            check_name(&call.name, self.file.tools.loose, limits).map_err(|e| e.inside(&format!("{place}.name")))?;
             if self.words.channels().is_some_and(|c| is_addressee(&call.name, c)) {
                 return Err(RenderError::at(&format!("{place}.name"), "is who the format sends other messages to"));
             }
             if !call.complete {
                 return Err(RenderError::at(&place, "is not complete, and no syntax says that"));
             }
-            value::check(&call.arguments, limits.depth).map_err(|e| e.inside(&format!("{place}.arguments")))?;
+            let place = format!("{place}.arguments");
+            value::check(&call.arguments, limits.depth).map_err(|e| e.inside(&place))?;
+            if call.arguments.len() > limits.arguments {
+                return Err(RenderError::at(&place, "are longer than the limit `arguments` allows"));
+            }
+            if self.opening(call) > limits.head {
+                return Err(RenderError::at(
+                    &place,
+                    "have no place: the call's opening is longer than the limit `head`",
+                ));
+            }
         }
         Ok(())
+    }
+
+    /// Length of what is written before a call's arguments, id and index at their longest.
+    fn opening(&self, call: &ToolCall) -> usize {
+        let block = self.words.blocks.first().map_or(&[][..], |block| block.before(|s| s == Slot::Calls));
+        let parts = block.iter().chain(self.template.before(Slot::is_body));
+        let name = call.name.len();
+        let id = name.max(call.id.len()) + self.file.ids.call.as_deref().map_or(0, str::len);
+        let slot = |slot: &Slot| match slot {
+            Slot::Name => name,
+            Slot::Id => id,
+            _ => 0,
+        };
+        parts
+            .map(|part| match part {
+                Part::Text(text) | Part::Optional(text) | Part::Free(text) => text.len(),
+                Part::Slot(of) => slot(of),
+                Part::Attrs(attrs) => attrs.iter().map(|(text, of)| text.len() + "=\"\"".len() + slot(of)).sum(),
+            })
+            .sum()
     }
 
     /// Whether calls are written as one JSON list.
@@ -127,15 +161,14 @@ impl<'a> Calls<'a> {
 
     /// The id as the template of native ids shapes it; the call's own if it has that shape.
     fn id(&self, call: &ToolCall, position: usize) -> Result<String, RenderError> {
-        let Some(shape) = self.file.ids.call.as_deref().filter(|t| t.contains('{')) else {
+        let Some(shape) = &self.file.syntax.call_id else {
             let plain = !call.id.is_empty() && !call.id.bytes().any(ends_name) && call.id.trim() == call.id;
             let refused =
                 || RenderError::at("id", "cannot be written: it is empty, or has a bracket, quote or line break");
             return plain.then(|| call.id.clone()).ok_or_else(refused);
         };
-        let shape = template(shape)?;
-        let name = native_name(&shape, &call.name)?;
-        if id_fits(&shape, call) {
+        let name = native_name(shape, &call.name)?;
+        if id_fits(shape, call) {
             return Ok(call.id.clone());
         }
         let index = self.request.calls_before + position;
@@ -255,12 +288,12 @@ impl Fill for Head<'_> {
 }
 
 /// Checks that a name can stand in every kind of head.
-pub(crate) fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
+pub(crate) fn check_name(name: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", why));
     if name.is_empty() {
         return refuse("is empty");
     }
-    if name.len() > Limits::default().name {
+    if name.len() > limits.name {
         return refuse("is longer than a name may be");
     }
     if name.bytes().any(ends_name) || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -274,13 +307,14 @@ pub(crate) fn check_name(name: &str, loose: bool) -> Result<(), RenderError> {
 
 /// A template with the message of an answer around it, but to a function; nothing if it shows a message itself.
 pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Template, name: &str) -> Option<Vec<Part>> {
-    if first_literal(template).is_some_and(|l| l.starts_with(&channels.start)) {
+    if template.first_literal().is_some_and(|l| l.starts_with(&channels.start)) {
         return None;
     }
-    let answer = literal_text(before(frame, |s| s == Slot::Content));
+    let answer = literal_text(frame.before(|s| s == Slot::Content));
     let users = channels.route.iter().filter(|r| r.r#as == RouteAs::Content).flat_map(|r| r.to.iter().flatten());
-    let to = |name: &str| format!("to={name}");
-    let user = users.map(|user| to(user)).find(|user| user != "to=" && answer.contains(user))?;
+    let marker = channels.to.as_deref()?;
+    let to = |name: &str| format!("{marker}{name}");
+    let user = users.map(|user| to(user)).find(|user| user != marker && answer.contains(user))?;
     let mut message = vec![Part::Text(answer.replacen(&user, &to(name), 1))];
     message.extend(template.parts.iter().cloned());
     message.extend(channels.end.first().cloned().map(Part::Text));
@@ -317,7 +351,7 @@ fn native_name<'n>(shape: &Template, name: &'n str) -> Result<&'n str, RenderErr
     let refuse =
         |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));
     let is_name = |s: Slot| s == Slot::Name;
-    match (before(shape, is_name).last(), after(shape, Slot::Name).first()) {
+    match (shape.before(is_name).last(), shape.after(|s| s == Slot::Name).first()) {
         (Some(Part::Text(prefix)), _) if name.starts_with(prefix.as_str()) => refuse(prefix),
         (_, Some(Part::Text(closer))) if name.contains(closer.as_str()) => refuse(closer),
         _ => Ok(name),

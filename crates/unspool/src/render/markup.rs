@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::format::file::Container;
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
+use crate::format::template::{Part, Slot};
 use crate::head::{Advance, Program, Thread};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
@@ -38,7 +38,8 @@ impl Literals {
 
     /// The first literal that begins in `text`; it may end in what is written `after` it.
     pub(crate) fn within(&self, text: &str, after: &str) -> Option<&str> {
-        let joined = joined(text, after);
+        let longest = self.list.iter().map(Literal::longest).max().unwrap_or(0);
+        let joined = joined(text, after, longest);
         let bytes = joined.as_bytes();
         (0..text.len())
             .find_map(|at| self.list.iter().find(|l| matches!(l.at(&bytes[at..]), Match::Full(_))))
@@ -47,48 +48,10 @@ impl Literals {
 }
 
 /// `text` and the beginning of what comes after it: as much as can belong to a literal or head that begins in `text`.
-fn joined(text: &str, after: &str) -> String {
-    let most = after.len().min(Limits::default().head);
+fn joined(text: &str, after: &str, most: usize) -> String {
+    let most = after.len().min(most);
     let end = (0..=most).rev().find(|i| after.is_char_boundary(*i)).unwrap_or(0);
     format!("{text}{}", &after[..end])
-}
-
-/// The literal text of a template before (or after) a slot, parts that vary left out.
-pub(crate) fn literal_text(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
-    texts.collect::<String>().trim().to_owned()
-}
-
-/// The literal with which a template begins, if it begins with one.
-pub(crate) fn first_literal(template: &Template) -> Option<&str> {
-    first_text(&template.parts)
-}
-
-/// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
-pub(crate) fn closer(template: &Template, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
-    let at = template.position(wanted)?;
-    let text = first_text(template.parts.get(at + 1..)?)?;
-    cuts(text).into_iter().find_map(|cut| match cut {
-        Cut::Literal(literal) => Some(literal),
-        Cut::Space(_) => None,
-    })
-}
-
-fn first_text(parts: &[Part]) -> Option<&str> {
-    parts
-        .iter()
-        .find_map(|part| match part {
-            Part::Text(text) | Part::Optional(text) if text.trim().is_empty() => None,
-            Part::Text(text) => Some(Some(text.trim())),
-            _ => Some(None),
-        })
-        .flatten()
-}
-
-/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
-/// count only with the whole head behind them.
-pub(crate) fn is_markup(literal: &str) -> bool {
-    literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
 }
 
 /// How a call may begin whose literal is none by itself.
@@ -120,10 +83,10 @@ impl Opening {
     }
 
     /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
-    pub(crate) fn begins_in(&self, text: &str, after: &str) -> bool {
-        let joined = joined(text, after);
+    pub(crate) fn begins_in(&self, text: &str, after: &str, limits: &Limits) -> bool {
+        let joined = joined(text, after, limits.head);
         let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
-        self.places(places, &joined).any(|at| self.fits(&joined, at))
+        self.places(places, &joined).any(|at| self.fits(&joined, at, limits))
     }
 
     fn places<'a>(&self, range: Range<usize>, joined: &'a str) -> impl Iterator<Item = usize> + use<'a> {
@@ -131,10 +94,19 @@ impl Opening {
         range.filter(|at| joined.is_char_boundary(*at)).take(most)
     }
 
-    fn fits(&self, joined: &str, at: usize) -> bool {
+    fn fits(&self, joined: &str, at: usize, limits: &Limits) -> bool {
         let rest = &joined[at..];
+        // An opener that stands there twice counts once.
+        if let Some(opener) = self.head.first_literal()
+            && let Match::Full(n) = opener.at(rest.as_bytes())
+        {
+            let again = n + blanks(&rest.as_bytes()[n..]);
+            if matches!(opener.at(&rest.as_bytes()[again..]), Match::Full(_)) {
+                return self.fits(joined, at + again, limits);
+            }
+        }
         let mut thread = Thread::at(0);
-        if thread.advance(&self.head, rest, true, &Limits::default()) != Advance::Accept {
+        if thread.advance(&self.head, rest, true, limits) != Advance::Accept {
             return false;
         }
         let body = &rest.as_bytes()[thread.pos..];
@@ -209,6 +181,8 @@ fn end_of_json(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::marker::is_markup;
+    use crate::format::template::Template;
 
     #[test]
     fn a_literal_may_end_in_what_follows() {
@@ -223,20 +197,20 @@ mod tests {
     fn a_bracket_is_an_opening_only_with_its_head() {
         let block = Template::parse("[{calls}]").unwrap();
         let call = Template::parse("{name}({kwargs})").unwrap();
-        assert!(!is_markup(first_literal(&block).unwrap()));
+        assert!(!is_markup(block.first_literal().unwrap()));
         let parts = [&block.parts[..1], &call.parts[..2]].concat();
         let opening = Opening::new(&parts, call.body(), false).only_at_start(true);
-        assert!(opening.begins_in(" [tide(x", ""));
-        assert!(!opening.begins_in("[1] See tide(x)", ""));
-        assert!(!opening.begins_in("As in [tide(x)]", ""));
+        assert!(opening.begins_in(" [tide(x", "", &Limits::default()));
+        assert!(!opening.begins_in("[1] See tide(x)", "", &Limits::default()));
+        assert!(!opening.begins_in("As in [tide(x)]", "", &Limits::default()));
     }
 
     #[test]
     fn a_plain_word_is_an_opening_only_before_its_body() {
         let call = Template::parse("functools{envelope}").unwrap();
         let opening = Opening::new(&call.parts[..1], call.body(), false).container(Container::Array);
-        assert!(opening.begins_in("import functools", "[{"));
-        assert!(!opening.begins_in("import functools, then [x]", ""));
+        assert!(opening.begins_in("import functools", "[{", &Limits::default()));
+        assert!(!opening.begins_in("import functools, then [x]", "", &Limits::default()));
     }
 
     #[test]

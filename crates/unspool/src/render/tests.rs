@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use super::{RenderError, render};
 use crate::format::file::FormatFile;
+use crate::format::syntax::Format;
+use crate::limits::Limits;
 use crate::message::{Message, ToolCall};
 use crate::request::Request;
 use crate::setup::Half;
@@ -58,6 +60,7 @@ struct Case {
     message: Message,
     fields: Value,
     words: fn(&mut FormatFile),
+    limits: Limits,
 }
 
 /// The case of one name for both halves, as far as it is one of a half.
@@ -69,6 +72,7 @@ fn of(reasoning: &str, tools: &str) -> Case {
         message: Message::default(),
         fields: json!({}),
         words: |_| {},
+        limits: Limits::default(),
     }
 }
 
@@ -103,17 +107,23 @@ impl Case {
         self
     }
 
+    /// Bounds of who reads the text.
+    fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     fn result(&self) -> Result<String, RenderError> {
         let request = request(self.fields.clone());
         let kwargs = &request.chat_template_kwargs;
         let file = |half: Half, name: &str| {
             let mut file = files::named(half, name, kwargs);
             (self.words)(&mut file);
-            file
+            Format::new(file).unwrap()
         };
         let reasoning = self.reasoning.as_deref().map(|n| file(Half::Reasoning, n));
         let tools = self.tools.as_deref().map(|n| file(Half::Tools, n));
-        render(reasoning.as_ref(), tools.as_ref(), &self.message, &request)
+        render((reasoning.as_ref(), tools.as_ref()), &self.limits, &self.message, &request)
     }
 
     /// The text that is written.

@@ -6,9 +6,10 @@ use crate::message::Message;
 use crate::request::{Request, ToolChoice};
 
 use super::RenderError;
-use super::markup::{Literals, json_may_call, literal_text};
-use super::words::{Thinking, Words, before};
+use super::markup::{Literals, json_may_call};
+use super::words::{Thinking, Words};
 use super::writer::Writer;
+use crate::format::marker::literal_text;
 
 const THOUGHT: &str = "reasoning";
 const ANSWER: &str = "content";
@@ -28,7 +29,7 @@ pub(super) fn write_thought(
     let (Some(template), Some(file)) = (words.thoughts.first(), words.reasoning) else {
         return Err(RenderError::at(THOUGHT, "has no place: the format shows no thought"));
     };
-    let at = before(template, |s| s == Slot::Thought).len();
+    let at = template.before(|s| s == Slot::Thought).len();
     let parts = match file.reasoning.opener {
         Opener::Output => &template.parts[..],
         Opener::Prompt => &template.parts[at..],
@@ -91,7 +92,7 @@ pub(super) fn write_answer(
 
 /// Where thoughts are given as content, the opener that the prompt wrote is put in front: the reply itself has it not.
 fn behind_opener<'m>(words: &Words<'_>, message: &'m Message) -> Result<&'m str, RenderError> {
-    let opener = words.thoughts.first().map(|t| literal_text(before(t, |s| s == Slot::Thought))).unwrap_or_default();
+    let opener = words.thoughts.first().map(|t| literal_text(t.before(|s| s == Slot::Thought))).unwrap_or_default();
     match message.content.strip_prefix(opener.as_str()) {
         Some(rest) if !rest.starts_with(char::is_whitespace) => Ok(rest),
         _ if message.content.is_empty() && message.tool_calls.is_empty() => Ok(""),
@@ -119,7 +120,7 @@ pub(super) fn check_answer(
     }
     check_text(ANSWER, text, follows, &words.in_content())?;
     check_filters(ANSWER, text, words)?;
-    if words.plain_openings().iter().any(|o| o.begins_in(text, follows)) {
+    if words.plain_openings().iter().any(|o| o.begins_in(text, follows, words.limits)) {
         return refuse("has text that the format reads as the beginning of a call");
     }
     let calls_follow = !message.tool_calls.is_empty();

@@ -1,12 +1,16 @@
 //! The words of a pair, as writing needs them: templates read, markup collected.
 
-use crate::format::file::{Channels, Content, FormatFile, Into, Off, StartState, Where};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
-use crate::pair::{kwargs, thinks};
+use crate::format::file::{Channels, Content, Into, Off, StartState, Where};
+use crate::format::marker::{is_markup, is_word, literal_text};
+use crate::format::syntax::Format;
+use crate::format::template::{Part, Slot, Template};
+use crate::limits::Limits;
 use crate::request::Request;
+use crate::scan::{Cut, cuts};
+use crate::switches::{kwargs, thinks};
 
 use super::RenderError;
-use super::markup::{Literals, Opening, closer, first_literal, is_markup, literal_text};
+use super::markup::{Literals, Opening};
 
 /// How thinking stands when the reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,38 +26,42 @@ pub(crate) enum Thinking {
 /// The halves of a pair, and the words of both.
 #[derive(Debug)]
 pub(crate) struct Words<'a> {
-    pub(crate) reasoning: Option<&'a FormatFile>,
-    pub(crate) tools: Option<&'a FormatFile>,
+    pub(crate) reasoning: Option<&'a Format>,
+    pub(crate) tools: Option<&'a Format>,
+    /// The bounds of who reads what is written.
+    pub(crate) limits: &'a Limits,
     pub(crate) thinking: Thinking,
-    pub(crate) thoughts: Vec<Template>,
-    pub(crate) frames: Vec<Template>,
-    pub(crate) blocks: Vec<Template>,
-    pub(crate) calls: Vec<Template>,
-    pub(crate) params: Vec<Template>,
+    pub(crate) thoughts: &'a [Template],
+    pub(crate) frames: &'a [Template],
+    pub(crate) blocks: &'a [Template],
+    pub(crate) calls: &'a [Template],
+    pub(crate) params: &'a [Template],
 }
 
 impl<'a> Words<'a> {
     pub(crate) fn read(
-        reasoning: Option<&'a FormatFile>,
-        tools: Option<&'a FormatFile>,
-        request: &Request,
+        reasoning: Option<&'a Format>,
+        tools: Option<&'a Format>,
+        (request, limits): (&Request, &'a Limits),
     ) -> Result<Self, RenderError> {
         let reasoning = reasoning.or(tools.filter(|f| f.bound));
-        let frames = [reasoning, tools].into_iter().flatten().map(|f| &f.content.frame).find(|f| !f.is_empty());
+        let frames = [reasoning, tools].into_iter().flatten().map(|f| &f.syntax.frames).find(|f| !f.is_empty());
+        let (thought, call) = (reasoning.map(|f| &f.syntax), tools.map(|f| &f.syntax));
         Ok(Self {
             reasoning,
             tools,
+            limits,
             thinking: reasoning.map_or(Ok(Thinking::Unknown), |f| thinking(f, request))?,
-            thoughts: templates(reasoning.map(|f| &f.reasoning.thought[..]))?,
-            frames: templates(frames.map(|f| &f[..]))?,
-            blocks: templates(tools.map(|f| &f.tools.block[..]))?,
-            calls: templates(tools.map(|f| &f.tools.call[..]))?,
-            params: templates(tools.map(|f| &f.tools.param[..]))?,
+            thoughts: thought.map_or(&[], |s| &s.thoughts),
+            frames: frames.map_or(&[], Vec::as_slice),
+            blocks: call.map_or(&[], |s| &s.blocks),
+            calls: call.map_or(&[], |s| &s.calls),
+            params: call.map_or(&[], |s| &s.params),
         })
     }
 
     /// The files of the pair; one that is both halves comes once.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &'a FormatFile> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &'a Format> {
         let second = self.tools.filter(|t| self.reasoning.is_none_or(|r| !std::ptr::eq(r, *t)));
         self.reasoning.into_iter().chain(second)
     }
@@ -95,8 +103,8 @@ impl<'a> Words<'a> {
             _ if self.thinks_in_content() => Literals::new(self.loose()),
             _ => self.thinking_markers(),
         };
-        for frame in &self.frames {
-            literals.add(around(frame, Slot::Content));
+        for frame in self.frames {
+            literals.add(frame.around(Slot::Content));
         }
         literals.add(self.call_markup());
         self.add_common(&mut literals);
@@ -106,18 +114,18 @@ impl<'a> Words<'a> {
     /// What is structure inside a value: the tags of parameters, calls and blocks, but not the value's own closer.
     pub(crate) fn in_value(&self) -> Literals {
         let mut literals = Literals::new(self.loose());
-        literals.add(self.params.iter().filter_map(first_literal).filter(|l| is_markup(l)));
+        literals.add(self.params.iter().filter_map(Template::first_literal).filter(|l| is_markup(l)));
         literals.add(self.call_markup());
         literals
     }
 
     /// A block's closers that are no punctuation: right behind a call's bracket they end it, although a string is open.
     pub(crate) fn block_ends(&self) -> Vec<String> {
-        let close = |block: &Template| literal_text(after(block, Slot::Calls));
+        let close = |block: &Template| literal_text(block.after(|s| s == Slot::Calls));
         let mut out = Vec::new();
         for text in self.blocks.iter().map(close) {
             out.extend(cuts(&text).into_iter().filter_map(|cut| match cut {
-                Cut::Literal(literal) if literal.len() > 1 => Some(literal.to_owned()),
+                Cut::Literal(literal) if is_word(literal) => Some(literal.to_owned()),
                 _ => None,
             }));
         }
@@ -126,19 +134,19 @@ impl<'a> Words<'a> {
 
     /// Openers and closers of calls and blocks that are markup by themselves.
     fn call_markup(&self) -> impl Iterator<Item = &str> {
-        let all = || self.blocks.iter().chain(&self.calls);
+        let all = || self.blocks.iter().chain(self.calls);
         let closers = self
             .blocks
             .iter()
-            .filter_map(|t| closer(t, |s| s == Slot::Calls))
-            .chain(self.calls.iter().filter_map(|t| closer(t, Slot::is_body)));
-        all().filter_map(first_literal).chain(closers).filter(|l| is_markup(l))
+            .filter_map(|t| t.closer(|s| s == Slot::Calls))
+            .chain(self.calls.iter().filter_map(|t| t.closer(Slot::is_body)));
+        all().filter_map(Template::first_literal).chain(closers).filter(|l| is_markup(l))
     }
 
     fn thinking_markers(&self) -> Literals {
         let mut literals = Literals::new(self.loose());
-        for thought in &self.thoughts {
-            literals.add(around(thought, Slot::Thought));
+        for thought in self.thoughts {
+            literals.add(thought.around(Slot::Thought));
         }
         literals
     }
@@ -166,13 +174,13 @@ impl<'a> Words<'a> {
                     .only_at_start(only_at_start),
             );
         };
-        for call in &self.calls {
-            let head = before(call, Slot::is_body);
-            if first_literal(call).is_some_and(|l| !is_markup(l)) {
+        for call in self.calls {
+            let head = call.before(Slot::is_body);
+            if call.first_literal().is_some_and(|l| !is_markup(l)) {
                 add(head, call);
             }
-            for block in self.blocks.iter().filter(|b| first_literal(b).is_some_and(|l| !is_markup(l))) {
-                add(&[before(block, |s| s == Slot::Calls), head].concat(), call);
+            for block in self.blocks.iter().filter(|b| b.first_literal().is_some_and(|l| !is_markup(l))) {
+                add(&[block.before(|s| s == Slot::Calls), head].concat(), call);
             }
         }
         openings
@@ -187,36 +195,12 @@ impl<'a> Words<'a> {
 
     /// Whether calls as they are written count only where nothing but white space precedes.
     pub(crate) fn calls_at_start_only(&self) -> bool {
-        let opener = self.blocks.first().or(self.calls.first()).and_then(first_literal);
+        let opener = self.blocks.first().or(self.calls.first()).and_then(Template::first_literal);
         self.tools.is_some_and(|f| f.tools.r#where == Where::Start) && !opener.is_some_and(is_markup)
     }
 }
 
-fn templates(sources: Option<&[String]>) -> Result<Vec<Template>, RenderError> {
-    sources.unwrap_or_default().iter().map(|s| template(s)).collect()
-}
-
-/// Reads a template of the format file.
-pub(crate) fn template(source: &str) -> Result<Template, RenderError> {
-    Template::parse(source).map_err(|e| RenderError::at("format", e.message))
-}
-
-/// The parts before the first slot that `wanted` holds for; all parts if there is none.
-pub(crate) fn before(template: &Template, wanted: impl Fn(Slot) -> bool) -> &[Part] {
-    let end = template.position(wanted).unwrap_or(template.parts.len());
-    &template.parts[..end]
-}
-
-/// The parts after a slot.
-pub(crate) fn after(template: &Template, slot: Slot) -> &[Part] {
-    template.position(|s| s == slot).and_then(|at| template.parts.get(at + 1..)).unwrap_or_default()
-}
-
-fn around(template: &Template, slot: Slot) -> [String; 2] {
-    [literal_text(before(template, |s| s == slot)), literal_text(after(template, slot))]
-}
-
-fn thinking(file: &FormatFile, request: &Request) -> Result<Thinking, RenderError> {
+fn thinking(file: &Format, request: &Request) -> Result<Thinking, RenderError> {
     let on = thinks(&file.switches, &kwargs(request)).map_err(|e| RenderError::at("request", e.message))?;
     Ok(match (on, file.switches.off, file.start.state) {
         (false, Off::Plain, _) => Thinking::Unknown,

@@ -13,6 +13,7 @@ use super::spec::Table;
 use super::value::Val;
 use crate::format::file::Silent;
 use crate::schema::Kinds;
+use crate::told::Told;
 use crate::typing::{Converted, Rules, Want, convert};
 
 /// A parser for one value.
@@ -81,7 +82,9 @@ impl PairParser {
             Self::Text { strip: false } => whole(Val::Text(text)),
             Self::Kind(kinds) => {
                 match convert(text.trim(), Want::Kinds(*kinds), Rules { silent: Silent::Text, python: true, depth }) {
-                    Converted::Json(json) => whole(Val::Given(Cow::Owned(json.into_owned()))),
+                    Converted::Json(json) | Converted::Repaired(json) => {
+                        whole(Val::Given(Cow::Owned(json.into_owned())))
+                    }
                     Converted::Text(_) if *kinds == Kinds::BOOLEAN => whole(Val::Given("false".into())),
                     Converted::Text(_) => None,
                 }
@@ -104,7 +107,7 @@ impl PairParser {
 
 impl ContentParser {
     /// Reads `content` and `content_args` of a field.
-    pub(super) fn parse(field: &Table<'_>) -> Result<Self, String> {
+    pub(super) fn parse(field: &Table<'_>) -> Result<Self, Told> {
         let name = field.get("content").map_or(Ok("text"), |v| field.text("content", v))?;
         let empty = Value::Object(serde_json::Map::new());
         let args = Table::new(field.get("content_args").unwrap_or(&empty), &field.path("content_args"))?;
@@ -113,7 +116,7 @@ impl ContentParser {
     }
 
     /// The parser of a name with its arguments; nothing if there is none of that name.
-    fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, String> {
+    fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, Told> {
         let parser = match name {
             "text" => {
                 args.only(&["strip"])?;
@@ -259,7 +262,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// The parser of a tag's or line's value: `{"name": …, "args": {…}}`, or a name alone; without one the text is the value.
-fn value_parser(args: &Table<'_>) -> Result<PairParser, String> {
+fn value_parser(args: &Table<'_>) -> Result<PairParser, Told> {
     let Some(value) = args.get("value_parser") else { return Ok(PairParser::Text { strip: false }) };
     let unknown = || args.wrong("value_parser", "names no parser", "known are text, int, float, bool, json");
     let Value::Object(_) = value else {
@@ -276,7 +279,7 @@ fn value_parser(args: &Table<'_>) -> Result<PairParser, String> {
     }
 }
 
-fn string_delims(args: &Table<'_>) -> Result<Vec<(String, String)>, String> {
+fn string_delims(args: &Table<'_>) -> Result<Vec<(String, String)>, Told> {
     let Some(value) = args.get("string_delims") else { return Ok(Vec::new()) };
     let pair = |value: &Value| match value.as_array().map(Vec::as_slice) {
         Some([Value::String(open), Value::String(close)]) if !open.is_empty() && !close.is_empty() => {

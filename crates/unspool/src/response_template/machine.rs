@@ -143,6 +143,18 @@ impl Machine {
         &self.state
     }
 
+    /// Whether a saved state is one of this template, over these held bytes.
+    pub(crate) fn fits(&self, state: &MachineState, hold: &str) -> bool {
+        let length = hold.len() + state.prompt.len();
+        match &state.region {
+            Region::Outside => true,
+            Region::Open(field) => *field < self.spec.fields.len(),
+            Region::Held { field, opener, .. } => {
+                *field < self.spec.fields.len() && *opener <= length && state.seen <= length
+            }
+        }
+    }
+
     /// Goes on from a saved state.
     pub(crate) fn restore(&mut self, state: MachineState) {
         self.state = state;

@@ -244,10 +244,9 @@ mod tests {
     use super::*;
 
     fn outline(calls: &serde_json::Value) -> Result<Outline, String> {
-        TemplateSpec::parse(
-            &json!({"version": 1, "start_anchor": "<s>", "fields": {"content": {}, "tool_calls": calls}}),
-        )?
-        .outline()
+        let fields = json!({"content": {}, "tool_calls": calls});
+        let template = json!({"version": 1, "start_anchor": "<s>", "fields": fields});
+        TemplateSpec::parse(&template).map_err(|told| told.message)?.outline()
     }
 
     #[test]

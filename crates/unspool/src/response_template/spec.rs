@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::content::{ContentParser, PairParser};
 use super::delimiter::{Delimiter, Pattern, regex};
 use super::transform::Shape;
+use crate::told::Told;
 
 /// A checked template.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(crate) struct Halves {
 
 impl TemplateSpec {
     /// Reads and checks a template.
-    pub(crate) fn parse(template: &Value) -> Result<Self, String> {
+    pub(crate) fn parse(template: &Value) -> Result<Self, Told> {
         let top = Table::new(template, "response_template")?;
         top.only(&["version", "defaults", "fields", "start_anchor", "start_anchor_pattern"])?;
         if top.get("version").is_some_and(|version| version.as_u64() != Some(1)) {
@@ -91,15 +92,15 @@ impl TemplateSpec {
     }
 
     /// Whether the template has the fields that these halves need.
-    pub(crate) fn serves(&self, halves: Halves) -> Result<(), String> {
+    pub(crate) fn serves(&self, halves: Halves) -> Result<(), Told> {
         for (needed, kind, field, flag) in [
             (halves.reasoning, Kind::Thinking, "thinking", "--reasoning-parser"),
             (halves.tools, Kind::ToolCalls, "tool_calls", "--tool-call-parser"),
         ] {
             if needed && !self.fields.iter().any(|f| f.kind == kind) {
-                return Err(format!(
-                    "response_template.fields: there is no `{field}`, which {flag} needs\nhint: leave out {flag}, or name a \
-                     parser that knows this model"
+                return Err(Told::new(
+                    format!("response_template.fields: there is no `{field}`, which {flag} needs"),
+                    format!("leave out {flag}, or name a parser that knows this model"),
                 ));
             }
         }
@@ -127,7 +128,7 @@ impl TemplateSpec {
     }
 }
 
-fn anchor(top: &Table<'_>) -> Result<Anchor, String> {
+fn anchor(top: &Table<'_>) -> Result<Anchor, Told> {
     match (top.get("start_anchor"), top.get("start_anchor_pattern")) {
         (Some(_), Some(_)) => Err(top.both("start_anchor", "start_anchor_pattern")),
         (Some(value), None) => Ok(Anchor::Literals(top.literals("start_anchor", value)?)),
@@ -156,7 +157,7 @@ impl Field {
         }
     }
 
-    fn parse(table: &Table<'_>, kind: Kind) -> Result<Self, String> {
+    fn parse(table: &Table<'_>, kind: Kind) -> Result<Self, Told> {
         table.only(&[
             "open",
             "open_pattern",
@@ -208,7 +209,7 @@ impl Field {
     }
 
     /// What serving asks of a field.
-    fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), String> {
+    fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), Told> {
         if self.kind == Kind::ToolCalls && self.open.is_none() {
             return Err(table.wrong("open", "is missing", "say with `open` or `open_pattern` where calls begin"));
         }
@@ -230,7 +231,7 @@ impl Field {
     }
 }
 
-fn delimiter(table: &Table<'_>, literal: &str, pattern: &str) -> Result<Option<Delimiter>, String> {
+fn delimiter(table: &Table<'_>, literal: &str, pattern: &str) -> Result<Option<Delimiter>, Told> {
     match (table.get(literal), table.get(pattern)) {
         (Some(_), Some(_)) => Err(table.both(literal, pattern)),
         (Some(value), None) => Ok(Some(Delimiter::literals(table.literals(literal, value)?))),
@@ -250,11 +251,12 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(value: &'a Value, at: &str) -> Result<Self, String> {
+    pub(super) fn new(value: &'a Value, at: &str) -> Result<Self, Told> {
         match value {
             Value::Object(map) => Ok(Self { at: at.to_owned(), map }),
-            _ => Err(format!(
-                "{at}: must be an object\nhint: look at the `response_template` of the tokenizer's configuration"
+            _ => Err(Told::new(
+                format!("{at}: must be an object"),
+                "look at the `response_template` of the tokenizer's configuration",
             )),
         }
     }
@@ -269,36 +271,36 @@ impl<'a> Table<'a> {
     }
 
     /// Refuses unknown keys.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), String> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Told> {
         match self.map.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(format!("{}: unknown key `{key}`\nhint: known are {}", self.at, known.join(", "))),
+            Some(key) => Err(self.error(&format!("unknown key `{key}`"), &format!("known are {}", known.join(", ")))),
             None => Ok(()),
         }
     }
 
-    pub(super) fn error(&self, what: &str, hint: &str) -> String {
-        format!("{}: {what}\nhint: {hint}", self.at)
+    pub(super) fn error(&self, what: &str, hint: &str) -> Told {
+        Told::new(format!("{}: {what}", self.at), hint)
     }
 
-    pub(super) fn wrong(&self, key: &str, what: &str, hint: &str) -> String {
-        format!("{}: {what}\nhint: {hint}", self.path(key))
+    pub(super) fn wrong(&self, key: &str, what: &str, hint: &str) -> Told {
+        Told::new(format!("{}: {what}", self.path(key)), hint)
     }
 
-    fn both(&self, one: &str, other: &str) -> String {
+    fn both(&self, one: &str, other: &str) -> Told {
         self.error(&format!("`{one}` and `{other}` exclude each other"), "keep one of them")
     }
 
-    pub(super) fn bad_pattern(&self, key: &str, error: &str) -> String {
+    pub(super) fn bad_pattern(&self, key: &str, error: &str) -> Told {
         let line = error.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ");
         self.wrong(key, &format!("is no pattern: {line}"), "patterns are Python regular expressions")
     }
 
-    pub(super) fn text(&self, key: &str, value: &'a Value) -> Result<&'a str, String> {
+    pub(super) fn text(&self, key: &str, value: &'a Value) -> Result<&'a str, Told> {
         value.as_str().ok_or_else(|| self.wrong(key, "must be a string", "put it in quotes"))
     }
 
     /// A boolean that is false if it is missing.
-    pub(super) fn switch(&self, key: &str) -> Result<bool, String> {
+    pub(super) fn switch(&self, key: &str) -> Result<bool, Told> {
         match self.get(key) {
             None => Ok(false),
             Some(Value::Bool(on)) => Ok(*on),
@@ -307,7 +309,7 @@ impl<'a> Table<'a> {
     }
 
     /// One literal or several, none of them empty.
-    fn literals(&self, key: &str, value: &Value) -> Result<Vec<String>, String> {
+    fn literals(&self, key: &str, value: &Value) -> Result<Vec<String>, Told> {
         let texts: Option<Vec<String>> = match value {
             Value::String(text) => Some(vec![text.clone()]),
             Value::Array(list) => list.iter().map(|v| v.as_str().map(str::to_owned)).collect(),

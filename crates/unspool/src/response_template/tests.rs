@@ -286,7 +286,7 @@ fn templates_are_checked() {
         ),
     ] {
         let error = TemplateSpec::parse(&template).unwrap_err();
-        assert!(error.contains(expected) && error.contains("\nhint: "), "{template}: {error}");
+        assert!(error.message.contains(expected) && error.hint.is_some(), "{template}: {error:?}");
     }
 }
 
@@ -335,12 +335,12 @@ fn fields_are_checked() {
         (json!({"tool_calls": {"open": "<a>", "transform": ["fn {content}"]}}), "transform[0]: a slot must be"),
     ] {
         let error = TemplateSpec::parse(&json!({"version": 1, "start_anchor": "x", "fields": fields})).unwrap_err();
-        assert!(error.contains(expected) && error.contains("\nhint: "), "{fields}: {error}");
+        assert!(error.message.contains(expected) && error.hint.is_some(), "{fields}: {error:?}");
     }
     let spec =
         TemplateSpec::parse(&json!({"version": 1, "start_anchor": "x", "fields": {"thinking": thinking}})).unwrap();
     assert!(spec.serves(Halves { reasoning: true, tools: false }).is_ok());
-    assert!(spec.serves(Halves { reasoning: true, tools: true }).unwrap_err().contains("--tool-call-parser"));
+    assert!(spec.serves(Halves { reasoning: true, tools: true }).unwrap_err().message.contains("--tool-call-parser"));
 }
 
 const FRAGMENTS: &[&str] = &[

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::told::Told;
+
 use super::value::Val;
 
 /// The shape of a value, with slots.
@@ -43,27 +45,28 @@ impl<'a> Scope<'_, 'a> {
 
 impl Shape {
     /// Reads a transform. `groups`: the names that patterns capture.
-    pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, String> {
+    pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, Told> {
         match value {
             Value::Object(map) => {
                 let member =
                     |(key, value)| Ok((String::clone(key), Self::parse(value, &format!("{at}.{key}"), groups, each)?));
-                map.iter().map(member).collect::<Result<_, String>>().map(Self::Map)
+                map.iter().map(member).collect::<Result<_, Told>>().map(Self::Map)
             }
             Value::Array(list) => {
                 let item = |(i, value)| Self::parse(value, &format!("{at}[{i}]"), groups, each);
-                list.iter().enumerate().map(item).collect::<Result<_, String>>().map(Self::List)
+                list.iter().enumerate().map(item).collect::<Result<_, Told>>().map(Self::List)
             }
             Value::String(text) => Self::from_text(text, at, groups, each),
             other => Ok(Self::Fixed(other.to_string())),
         }
     }
 
-    fn from_text(text: &str, at: &str, groups: &[String], each: bool) -> Result<Self, String> {
+    fn from_text(text: &str, at: &str, groups: &[String], each: bool) -> Result<Self, Told> {
         if let Some((name, path)) = slot(text) {
             if !each && name != "content" && !groups.contains(&name) {
-                return Err(format!(
-                    "{at}: `{{{name}}}` names nothing\nhint: slots are `{{content}}` and the named groups of the field's patterns"
+                return Err(Told::new(
+                    format!("{at}: `{{{name}}}` names nothing"),
+                    "slots are `{content}` and the named groups of the field's patterns",
                 ));
             }
             return Ok(Self::Slot(name, path));
@@ -72,8 +75,9 @@ impl Shape {
             .match_indices('{')
             .any(|(i, _)| text[i..].find('}').is_some_and(|end| slot(&text[i..=i + end]).is_some()));
         if has_slot {
-            return Err(format!(
-                "{at}: a slot must be the whole text\nhint: write `\"{{name}}\"` without text around it"
+            return Err(Told::new(
+                format!("{at}: a slot must be the whole text"),
+                "write `\"{name}\"` without text around it",
             ));
         }
         Ok(Self::Fixed(Value::String(text.to_owned()).to_string()))

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::random::Random;
+use super::pattern::fitting;
+use crate::random::Random;
 
 /// Beyond this depth only what is required is made.
 const SHALLOW: usize = 4;
@@ -177,7 +178,7 @@ impl<'a> Maker<'a> {
             && let Ok(hir) = regex_syntax::Parser::new().parse(pattern)
         {
             let mut text = String::new();
-            crate::grammar::pattern::fitting(&hir, &mut |n| self.random.below(n), &mut text);
+            fitting(&hir, &mut |n| self.random.below(n), &mut text);
             return Value::from(text);
         }
         let two = |random: &mut Random, first: i64, last: i64| format!("{:02}", random.between(first, last));

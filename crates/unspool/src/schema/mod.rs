@@ -143,6 +143,11 @@ impl FunctionSchema {
         self.types.first().is_some_and(|root| root.properties.contains_key(parameter))
     }
 
+    /// The type of all parameters together.
+    pub(crate) fn root(&self) -> Option<&Type> {
+        self.types.first()
+    }
+
     /// The type of a parameter, if the schema says anything about it.
     pub(crate) fn parameter(&self, name: &str) -> Option<TypeId> {
         self.types.first()?.member(name)
@@ -158,6 +163,11 @@ impl Type {
     /// The type of an object's member.
     pub(crate) fn member(&self, name: &str) -> Option<TypeId> {
         self.properties.get(name).copied().or(self.additional)
+    }
+
+    /// Whether an object of this type has a member of this name; `None`: the schema does not say which it has.
+    pub(crate) fn declares(&self, name: &str) -> Option<bool> {
+        (!self.properties.is_empty()).then(|| self.properties.contains_key(name))
     }
 
     /// The type of an array's item.

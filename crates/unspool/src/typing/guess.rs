@@ -60,7 +60,8 @@ impl Forms {
             return if rules.silent == Silent::Text { Self::NONE } else { Self { python, ..any } };
         }
         if !kinds.has(Kinds::STRING) {
-            return Self { python, ..any };
+            // A tuple may be what is meant by a list.
+            return Self { python: python || kinds.has(Kinds::ARRAY.or(Kinds::OBJECT)), ..any };
         }
         Self {
             words: kinds.has(Kinds::NULL.or(Kinds::BOOLEAN)),

@@ -1,40 +1,42 @@
-//! Checks whether a whole text is JSON, and which kind. Raw control characters inside strings are let pass: they are
-//! escaped on the way out.
+//! Checks whether a whole text is JSON, and which kind. Raw control characters inside strings are let pass, and backslashes
+//! that begin no escape: they are mended on the way out.
 
-use std::borrow::Cow;
-
-use crate::json::write::control;
+use super::Spelled;
+use crate::json::copy::{JsonCopy, JsonOut};
+use crate::json::scan::JsonScan;
 use crate::schema::Kinds;
 
 /// The kind of JSON value that `text` is, from its first to its last byte; `None` if it is none, or nested too deep.
 pub(super) fn kind(text: &str, depth: usize) -> Option<Kinds> {
     let mut check = Check { bytes: text.as_bytes(), at: 0 };
-    let kind = check.values(depth)?;
+    let kind = check.values(depth.min(JsonScan::DEEPEST))?;
     (check.at == text.len()).then_some(kind)
 }
 
-/// JSON text with the raw control characters inside its strings escaped.
-pub(super) fn escape_controls(json: &str) -> Cow<'_, str> {
-    if !json.bytes().any(|b| b < 0x20) {
-        return Cow::Borrowed(json);
+/// JSON text as it is passed on: raw control characters inside its strings become escapes, and a backslash that begins no
+/// escape is doubled.
+pub(super) fn passed_on(json: &str) -> Spelled<'_> {
+    if !json.bytes().any(|byte| byte < 0x20 || byte == b'\\') {
+        return Spelled::known(json);
     }
-    let mut out = String::with_capacity(json.len() + 16);
-    let (mut from, mut in_string, mut escaped) = (0, false, false);
-    for (i, byte) in json.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            0..0x20 if in_string => {
-                out.push_str(&json[from..i]);
-                control(byte, &mut |piece: &str| out.push_str(piece));
-                from = i + 1;
-            }
-            _ => {}
-        }
+    let mut out = Out { json: String::with_capacity(json.len() + 16), doubled: false };
+    JsonCopy::default().copy(json, JsonScan::DEEPEST, &mut out);
+    Spelled { json: out.json.into(), known: !out.doubled }
+}
+
+struct Out {
+    json: String,
+    doubled: bool,
+}
+
+impl JsonOut for Out {
+    fn json(&mut self, text: &str) {
+        self.json.push_str(text);
     }
-    out.push_str(&json[from..]);
-    Cow::Owned(out)
+
+    fn doubled(&mut self, _: isize, _: &str) {
+        self.doubled = true;
+    }
 }
 
 struct Check<'a> {
@@ -128,15 +130,10 @@ impl Check<'_> {
             if self.take(b'"') {
                 return Some(Kinds::STRING);
             }
+            // What is no escape is text behind its backslash; only a quote and a backslash matter here.
             self.at += 1;
-            match *self.bytes.get(self.at)? {
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
-                b'u' => {
-                    let digits = self.bytes.get(self.at + 1..self.at + 5)?;
-                    digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
-                    self.at += 5;
-                }
-                _ => return None,
+            if matches!(self.bytes.get(self.at), Some(b'"' | b'\\')) {
+                self.at += 1;
             }
         }
     }

@@ -48,19 +48,37 @@ pub(crate) enum Converted<'a> {
     Text(&'a str),
     /// This JSON text.
     Json(Cow<'a, str>),
+    /// This JSON text, by a spelling that the format does not know: a Python literal, or a backslash that begins no escape.
+    Repaired(Cow<'a, str>),
 }
 
 impl Converted<'_> {
     /// Writes the JSON text.
     pub(crate) fn write(&self, write: &mut impl FnMut(&str)) {
         match self {
-            Self::Json(json) => write(json),
+            Self::Json(json) | Self::Repaired(json) => write(json),
             Self::Text(text) => {
                 write("\"");
                 crate::json::write::string_piece(text, &mut *write);
                 write("\"");
             }
         }
+    }
+}
+
+/// JSON text, and whether the format knows its spelling.
+struct Spelled<'a> {
+    json: Cow<'a, str>,
+    known: bool,
+}
+
+impl<'a> Spelled<'a> {
+    fn known(json: impl Into<Cow<'a, str>>) -> Self {
+        Self { json: json.into(), known: true }
+    }
+
+    fn converted(self) -> Converted<'a> {
+        if self.known { Converted::Json(self.json) } else { Converted::Repaired(self.json) }
     }
 }
 
@@ -79,8 +97,8 @@ pub(crate) fn convert<'a>(text: &'a str, want: Want<'_>, rules: Rules) -> Conver
             Silent::Json => any_json(text, rules),
         };
     }
-    if let Some(json) = scalar(text.trim(), kinds, rules).or_else(|| container(text.trim(), kinds, rules)) {
-        return Converted::Json(json);
+    if let Some(spelled) = scalar(text.trim(), kinds, rules).or_else(|| container(text.trim(), kinds, rules)) {
+        return spelled.converted();
     }
     if kinds.has(Kinds::STRING) {
         let is_listed = |text: &str| strings.iter().any(|s| **s == *text);
@@ -92,47 +110,67 @@ pub(crate) fn convert<'a>(text: &'a str, want: Want<'_>, rules: Rules) -> Conver
 
 /// The object that a text is, if it is one.
 pub(crate) fn object(text: &str, rules: Rules) -> Option<Cow<'_, str>> {
-    container(text.trim(), Kinds::OBJECT, rules)
+    container(text.trim(), Kinds::OBJECT, rules).map(|spelled| spelled.json)
 }
 
-fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Cow<'a, str>> {
+/// Whether a text is spelled as a number, a boolean or null is, whatever it stands for.
+pub(crate) fn spells_scalar(text: &str) -> bool {
+    let is_number = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'e' | b'E');
+    let digits = text.trim_start_matches(['+', '-', '.']);
+    digits.bytes().next().is_some_and(|b| b.is_ascii_digit()) && text.bytes().all(is_number)
+        || ["null", "true", "false", "none"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> {
     if text.len() > LONGEST_SCALAR {
         return None;
     }
-    if kinds.has(Kinds::NULL) && (text.eq_ignore_ascii_case("null") || rules.python && text == "None") {
-        return Some(Cow::Borrowed("null"));
+    if kinds.has(Kinds::NULL) {
+        let is_none = text == "None";
+        if text.eq_ignore_ascii_case("null") || rules.python && is_none {
+            return Some(Spelled::known("null"));
+        }
+        // Where no string is allowed it can mean nothing else.
+        if is_none && !kinds.has(Kinds::STRING) {
+            return Some(Spelled { json: "null".into(), known: false });
+        }
     }
     if kinds.has(Kinds::INTEGER)
         && let Some(integer) = number::integer(text).or_else(|| number::with_base(text).filter(|_| rules.python))
     {
-        return Some(integer);
+        return Some(Spelled::known(integer));
     }
     if kinds.has(Kinds::NUMBER)
         && let Some(number) = number::number(text)
     {
-        return Some(number);
+        return Some(Spelled::known(number));
     }
     if kinds.has(Kinds::BOOLEAN) {
         if text == "1" || text.eq_ignore_ascii_case("true") {
-            return Some(Cow::Borrowed("true"));
+            return Some(Spelled::known("true"));
         }
         if text == "0" || text.eq_ignore_ascii_case("false") {
-            return Some(Cow::Borrowed("false"));
+            return Some(Spelled::known("false"));
         }
     }
     None
 }
 
-fn container<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Cow<'a, str>> {
+fn container<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> {
     if !kinds.has(Kinds::OBJECT.or(Kinds::ARRAY)) || !text.starts_with(['{', '[', '(']) {
         return None;
     }
     if let Some(kind) = json::kind(text, rules.depth) {
-        return kinds.has(kind).then(|| json::escape_controls(text));
+        return kinds.has(kind).then(|| json::passed_on(text));
     }
-    let literal = python::literal(text, rules.depth).filter(|_| rules.python)?;
-    let kind = if literal.starts_with('{') { Kinds::OBJECT } else { Kinds::ARRAY };
-    (kinds.has(kind) && literal.starts_with(['{', '['])).then_some(Cow::Owned(literal))
+    let python::Literal { json, is_pythons } = python::literal(text, rules.depth)?;
+    // Where no string is allowed, a literal with Python's own spelling is what was meant, also in a format that knows none.
+    if !rules.python && (kinds.has(Kinds::STRING) || !is_pythons) {
+        return None;
+    }
+    let kind = if json.starts_with('{') { Kinds::OBJECT } else { Kinds::ARRAY };
+    let fits = kinds.has(kind) && json.starts_with(['{', '[']);
+    fits.then_some(Spelled { json: json.into(), known: rules.python })
 }
 
 /// Any JSON value, or any Python literal; else a string.
@@ -143,12 +181,12 @@ fn any_json(text: &str, rules: Rules) -> Converted<'_> {
         if is_number && !(trimmed.len() <= LONGEST_SCALAR && number::is_finite(trimmed)) {
             return Converted::Text(text);
         }
-        return Converted::Json(json::escape_controls(trimmed));
+        return json::passed_on(trimmed).converted();
     }
     if rules.python
         && let Some(literal) = python::literal(trimmed, rules.depth)
     {
-        return Converted::Json(Cow::Owned(literal));
+        return Converted::Json(Cow::Owned(literal.json));
     }
     Converted::Text(text)
 }

@@ -6,12 +6,20 @@ use crate::json::write::string_piece;
 /// Nesting that is never gone beyond: the reader calls itself.
 const DEEPEST: usize = 128;
 
-/// The JSON text of a Python literal that fills `text` from its first to its last byte.
-pub(super) fn literal(text: &str, depth: usize) -> Option<String> {
-    let mut reader = Reader { text, at: 0, depth: depth.min(DEEPEST), out: String::new() };
+/// A Python literal.
+pub(super) struct Literal {
+    /// Its JSON text.
+    pub(super) json: String,
+    /// It has a spelling that only Python has: a quote of its own, `None`, `True`, a tuple or a set. `[1,]` has none.
+    pub(super) is_pythons: bool,
+}
+
+/// The Python literal that fills `text` from its first to its last byte.
+pub(super) fn literal(text: &str, depth: usize) -> Option<Literal> {
+    let mut reader = Reader { text, at: 0, depth: depth.min(DEEPEST), out: String::new(), is_pythons: false };
     reader.value()?;
     reader.blanks();
-    (reader.at == text.len()).then_some(reader.out)
+    (reader.at == text.len()).then_some(Literal { json: reader.out, is_pythons: reader.is_pythons })
 }
 
 struct Reader<'a> {
@@ -20,6 +28,8 @@ struct Reader<'a> {
     /// Levels left.
     depth: usize,
     out: String,
+    /// See [`Literal::is_pythons`].
+    is_pythons: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -63,6 +73,7 @@ impl<'a> Reader<'a> {
 
     /// The rest of a list or, with `tuple`, of a tuple; `(1)` is just 1.
     fn sequence(&mut self, close: u8, tuple: bool) -> Option<()> {
+        self.is_pythons |= tuple;
         let start = self.out.len();
         self.out.push('[');
         let mut commas = 0;
@@ -124,6 +135,7 @@ impl<'a> Reader<'a> {
             is_open = self.take(b',');
         }
         let is_set = is_set == Some(true);
+        self.is_pythons |= is_set;
         if is_set {
             self.out.replace_range(start..=start, "[");
         }
@@ -148,6 +160,7 @@ impl<'a> Reader<'a> {
         let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'+' | b'-');
         let len = self.rest().bytes().take_while(|b| is_word(*b)).count();
         let word = &self.rest()[..len];
+        self.is_pythons |= matches!(word, "None" | "True" | "False");
         match word {
             "None" | "null" => self.out.push_str("null"),
             "True" | "true" => self.out.push_str("true"),
@@ -197,6 +210,7 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self, raw: bool) -> Option<()> {
         let quote = &self.rest()[..1];
+        self.is_pythons |= quote == "'";
         let triple = self.rest().get(..3).filter(|q| q.bytes().all(|b| b == quote.as_bytes()[0]));
         let close = triple.unwrap_or(quote);
         self.at += close.len();

@@ -159,11 +159,34 @@ fn json_in_a_text_is_passed_on_as_it_is() {
     assert_eq!(typed(&object, "[1]"), "[1]");
     assert_eq!(typed(&object, "{oops"), "\"{oops\"");
     assert_eq!(typed(&object, "{\"n\": NaN}"), "\"{\\\"n\\\": NaN}\"");
-    assert_eq!(typed(&object, "{'n': 1}"), "\"{'n': 1}\"");
-    assert_eq!(typed(&json!({"type": "array"}), "[1,]"), "\"[1,]\"");
     let deep = "[".repeat(17) + &"]".repeat(17);
     assert_eq!(typed(&json!({"type": "array"}), &deep), format!("\"{deep}\""));
     assert_eq!(typed(&json!({"type": "array"}), &deep[1..33]), deep[1..33]);
+}
+
+#[test]
+fn where_no_string_is_allowed_a_literal_of_python_is_what_was_meant() {
+    let list = json!({"type": "array"});
+    assert_eq!(typed(&json!({"type": "object"}), "{'n': None}"), "{\"n\": null}");
+    assert_eq!(typed(&list, "[{'old': 'x', 'all': True},]"), "[{\"old\": \"x\", \"all\": true}]");
+    assert_eq!(typed(&list, " ('a', 1) "), "[\"a\", 1]");
+    // A value of another kind stays a string, and so does what is no literal.
+    assert_eq!(typed(&list, "{'n': 1}"), "\"{'n': 1}\"");
+    assert_eq!(typed(&list, "(1)"), "\"(1)\"");
+    assert_eq!(typed(&list, "[1,]"), "\"[1,]\"");
+    assert_eq!(typed(&json!({"type": "object"}), "let m = {a: 1};"), "\"let m = {a: 1};\"");
+    assert_eq!(typed(&json!({"type": ["array", "string"]}), "['a']"), "\"['a']\"");
+    for (schema, json) in [
+        (json!({"type": ["integer", "null"]}), "null"),
+        (json!({"anyOf": [{"type": "object"}, {"type": "null"}]}), "null"),
+        (json!({"enum": [1, null]}), "null"),
+        (json!({"type": ["string", "null"]}), "\"None\""),
+        (json!({"enum": ["a", null]}), "\"None\""),
+        (json!({"type": "integer"}), "\"None\""),
+    ] {
+        assert_eq!(typed(&schema, "None"), json, "{schema}");
+    }
+    assert_eq!(typed(&json!({"type": "object"}), r#"{"p": "D:\Logs"}"#), r#"{"p": "D:\\Logs"}"#);
 }
 
 #[test]

@@ -153,9 +153,9 @@ where
 #[derive(Debug)]
 pub(crate) struct Made {
     /// Knows the special tokens only.
-    pub(crate) pair: unspool::setup::Pair,
+    pub(crate) pair: unspool::Pair,
     /// Knows the bytes of every token, and each single byte as a token of its own.
-    pub(crate) byte_pair: unspool::setup::Pair,
+    pub(crate) byte_pair: unspool::Pair,
     pub(crate) request: Request,
 }
 
@@ -240,7 +240,7 @@ impl Case {
             vocabulary: Vocabulary {
                 special: self.special_token_ids.clone(),
                 hidden: self.hidden_special_tokens.clone(),
-                bytes,
+                bytes: bytes.map(Into::into),
             },
             tokenizer_config: self.tokenizer_config.clone(),
             incomplete_calls: self.incomplete_calls,

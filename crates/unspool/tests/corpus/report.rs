@@ -10,6 +10,7 @@ use std::thread;
 use crate::case::{CASES, Case};
 use crate::compare::differences;
 use crate::doors::{Door, canonical};
+use crate::gate;
 use crate::run::run;
 use crate::same::cut_differences;
 use crate::watch::Answer;
@@ -87,15 +88,22 @@ impl fmt::Debug for Report {
     }
 }
 
-/// Gives a list if a case does not pass the door.
-pub(crate) fn check(door: Door) -> Result<(), Report> {
-    let all = for_all_cases(|case| failures(case, door));
+/// What is wrong with one case at all doors and at the gate.
+fn all_failures(case: &Case) -> Vec<String> {
+    let mut found: Vec<String> = Door::ALL.iter().flat_map(|door| failures(case, *door)).collect();
+    found.extend(gate::faults(case).into_iter().map(|fault| format!("{} [the gate]: {fault}", case.id)));
+    found
+}
+
+/// Gives a list if a case does not pass a door.
+pub(crate) fn check() -> Result<(), Report> {
+    let all = for_all_cases(all_failures);
     let failed: Vec<Vec<String>> = all.into_iter().filter(|lines| !lines.is_empty()).collect();
     if failed.is_empty() {
         return Ok(());
     }
     let verbose = std::env::var_os("UNSPOOL_VERBOSE").is_some();
-    let mut report = format!("{door:?}: {} of {} cases fail\n", failed.len(), CASES.len());
+    let mut report = format!("{} of {} cases fail\n", failed.len(), CASES.len());
     let shown = if verbose { failed.len() } else { SHOWN };
     for lines in failed.iter().take(shown) {
         describe(lines, verbose, &mut report);
@@ -121,7 +129,7 @@ fn describe(lines: &[String], verbose: bool, report: &mut String) {
 
 /// Prints, for each parser's name, how many of its cases pass all doors.
 pub(crate) fn summary() {
-    let passed = for_all_cases(|case| Door::ALL.iter().all(|door| failures(case, *door).is_empty()));
+    let passed = for_all_cases(|case| all_failures(case).is_empty());
     let mut table: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (case, passed) in CASES.iter().zip(&passed) {
         for (kind, name) in ["reasoning", "tools"].into_iter().zip(case.names()) {

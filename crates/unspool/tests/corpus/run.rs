@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::panic;
 use std::sync::Once;
 
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{Parser, Prompt};
 
 use crate::case::Case;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use unspool::grammar::{Options, StrictLevel};
-use unspool::setup::{Pair, Registry, Setup};
+use unspool::setup::Setup;
+use unspool::{Pair, Registry};
 
 use super::machine::Random;
 use super::pairs::Names;

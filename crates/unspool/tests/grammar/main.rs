@@ -23,10 +23,10 @@ mod validate;
 
 use llguidance::Matcher;
 use serde_json::{Value, json};
+use unspool::Pair;
 use unspool::grammar::{Options, StrictLevel};
 use unspool::message::Message;
 use unspool::sample::{Parts, Sampler};
-use unspool::setup::Pair;
 use unspool::{Delta, Event, FinishReason, Prompt, Request};
 
 use dump::Dump;

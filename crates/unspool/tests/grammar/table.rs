@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unspool::Request;
 use unspool::grammar::{Options, StrictLevel};
-use unspool::setup::{Half, Pair, Registry, Setup};
+use unspool::setup::{Half, Setup};
+use unspool::{Pair, Registry};
 
 const BEGIN: &str = "<!-- table begins -->\n";
 const END: &str = "<!-- table ends -->\n";

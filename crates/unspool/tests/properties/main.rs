@@ -5,6 +5,7 @@
 #[path = "../shared/cuts.rs"]
 mod cuts;
 mod glue;
+mod lag;
 #[path = "../shared/same.rs"]
 mod same;
 mod subject;
@@ -19,6 +20,7 @@ use unspool::{FinishReason, IncompleteCalls};
 
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 use glue::{Glued, glued};
+use lag::lagging;
 use same::cut_differences;
 use subject::{Choice, Subject, Wish};
 use watch::Answer;
@@ -64,11 +66,18 @@ fn token_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), Tes
     let mut runs = vec![("ids alone", alone.clone()), ("saved and restored", tokens.clone())];
     for number in 0..3 {
         let mut random = Random::new(&glued.text(), number);
+        runs.push(("text behind its ids", lagging(&tokens, &mut random)));
+        let grouped = random_groups(&tokens, &mut random);
+        runs.push(("text behind its ids, in groups", lagging(&grouped, &mut random)));
         runs.push(("in groups", random_groups(&tokens, &mut random)));
         runs.push(("ids in groups", random_groups(&alone, &mut random)));
     }
     for (how, pieces) in runs {
-        let other = if how.starts_with("saved") { subject.run_saved(&pieces) } else { subject.run(&pieces) };
+        let other = if how.starts_with("saved") || how.starts_with("text") && pieces.len() < 40 {
+            subject.run_saved(&pieces)
+        } else {
+            subject.run(&pieces)
+        };
         must_be_same(&single, &other, how, glued)?;
         prop_assert_eq!(single.finish.reasoning_tokens, other.finish.reasoning_tokens, "{}\n{}", how, glued);
         prop_assert_eq!(single.finish.gate_step, other.finish.gate_step, "{}\n{}", how, glued);

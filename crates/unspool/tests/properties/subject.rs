@@ -1,10 +1,10 @@
 //! The pair that a glued text is parsed with.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use serde_json::{Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
 
 use crate::cuts::Piece;
@@ -51,7 +51,22 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) fn new(glued: &Glued, wish: Wish, finish: FinishReason) -> Self {
+        let mut wished = json!({"tools": glued.source().tools});
+        if let Some(choice) = wish.choice.of(&glued.source().tools) {
+            wished["tool_choice"] = choice;
+        }
+        let request = Request::from_openai(&wished).expect("tools of a case");
+        Self { pair: Self::pair(glued, wish.calls), request: Request { id_seed: Some(7), ..request }, finish }
+    }
+
+    /// The pair of a text's case. Many cases share one; it is compiled once in a process.
+    fn pair(glued: &Glued, calls: IncompleteCalls) -> Result<Pair, String> {
+        static MADE: LazyLock<Mutex<HashMap<String, Result<Pair, String>>>> = LazyLock::new(Mutex::default);
         let source = glued.source();
+        let name = format!("{:?} {:?} {} {calls:?}", glued.names, source.special, source.config);
+        if let Some(pair) = MADE.lock().expect("no panic inside").get(&name) {
+            return pair.clone();
+        }
         let mut bytes: HashMap<u32, Vec<u8>> =
             source.special.iter().map(|(text, id)| (*id, text.clone().into_bytes())).collect();
         bytes.extend((0..=u8::MAX).map(|byte| (FIRST_BYTE_ID + u32::from(byte), vec![byte])));
@@ -61,22 +76,15 @@ impl Subject {
             vocabulary: Vocabulary {
                 special: source.special.iter().map(|(text, id)| (text.clone(), *id)).collect(),
                 hidden: Vec::new(),
-                bytes: Some(bytes),
+                bytes: Some(bytes.into()),
             },
             tokenizer_config: source.config.clone(),
-            incomplete_calls: wish.calls,
+            incomplete_calls: calls,
             ..Setup::default()
         };
-        let mut wished = json!({"tools": source.tools});
-        if let Some(choice) = wish.choice.of(&source.tools) {
-            wished["tool_choice"] = choice;
-        }
-        let request = Request::from_openai(&wished).expect("tools of a case");
-        Self {
-            pair: REGISTRY.pair(&setup).map_err(|error| error.to_string()),
-            request: Request { id_seed: Some(7), ..request },
-            finish,
-        }
+        let pair = REGISTRY.pair(&setup).map_err(|error| error.to_string());
+        MADE.lock().expect("no panic inside").insert(name, pair.clone());
+        pair
     }
 
     /// The answer to the pieces; a refusal is an answer too.

@@ -8,9 +8,9 @@ mod same;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
+use unspool::Pair;
 use unspool::message::Message;
 use unspool::sample::{Parts, Sampler};
-use unspool::setup::Pair;
 use unspool::{Delta, Event, Finish, FinishReason, Prompt, Request};
 
 use pairs::{Names, all_names, mixed_names};

@@ -1,6 +1,7 @@
 //! Messages that try to be mistaken for markup.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
@@ -46,20 +47,29 @@ pub(crate) fn tools() -> Value {
 
 /// The texts between the slots of all templates of a format's file.
 pub(crate) fn markers(names: &Names) -> Vec<String> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats");
+    static FILES: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(files);
     let wanted: Vec<String> =
         [&names.reasoning, &names.tools].into_iter().flatten().map(|n| format!("\"{n}\"")).collect();
     let mut out = vec!["<think>".to_owned(), "</think>".to_owned()];
-    for entry in std::fs::read_dir(directory).unwrap() {
+    let ours = FILES.iter().filter(|(text, _)| wanted.iter().any(|name| text.contains(name)));
+    out.extend(ours.flat_map(|(_, markers)| markers.clone()));
+    out
+}
+
+/// The text of each format's file, and its markers.
+fn files() -> Vec<(String, Vec<String>)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let mut file: toml::Table = text.parse().unwrap();
         // The marks of chat templates are no markers of replies, and their rules name other files' formats.
         file.remove("detect");
-        if wanted.iter().any(|name| file.to_string().contains(name)) {
-            collect(&toml::Value::Table(file), &mut out);
-        }
-    }
-    out
+        let mut markers = Vec::new();
+        let text = file.to_string();
+        collect(&toml::Value::Table(file), &mut markers);
+        (text, markers)
+    };
+    std::fs::read_dir(directory).unwrap().map(read).collect()
 }
 
 fn collect(value: &toml::Value, out: &mut Vec<String>) {

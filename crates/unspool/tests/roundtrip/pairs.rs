@@ -1,9 +1,12 @@
 //! The pairs of names that are tried.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{LazyLock, Mutex};
 
 use unspool::message::Message;
-use unspool::setup::{Half, Pair, Registry, Setup};
+use unspool::setup::{Half, Setup};
+use unspool::{Pair, Registry};
 
 /// Names of a pair.
 #[derive(Debug, Clone)]
@@ -44,8 +47,16 @@ impl Names {
         Setup { reasoning_parser: self.reasoning.clone(), tool_parser: self.tools.clone(), ..Setup::default() }
     }
 
+    /// The pair, compiled once in a process.
     pub(crate) fn pair(&self) -> Pair {
-        Registry::builtin().pair(&self.setup()).unwrap_or_else(|e| panic!("{self}: {e}"))
+        static MADE: LazyLock<Mutex<BTreeMap<String, Pair>>> = LazyLock::new(Mutex::default);
+        let name = self.to_string();
+        if let Some(pair) = MADE.lock().unwrap().get(&name) {
+            return pair.clone();
+        }
+        let pair = Registry::builtin().pair(&self.setup()).unwrap_or_else(|e| panic!("{self}: {e}"));
+        MADE.lock().unwrap().insert(name, pair.clone());
+        pair
     }
 
     fn has(&self, names: &[&str]) -> bool {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use unspool::Diagnostic;
 
 use crate::config::ReasoningField;
-use crate::engine::{ReplyEvent, TokenCounts};
+use crate::reply::{ReplyEvent, TokenCounts};
 
 /// One chunk of a stream.
 #[derive(Debug, Serialize)]

@@ -13,8 +13,9 @@ use super::super::event_stream;
 use super::Frame;
 use super::chunk::{Chunk, ChunkChoice, Delta, Usage};
 use crate::backend::BackendError;
-use crate::engine::{Reply, Step, TokenCounts};
+use crate::engine::Reply;
 use crate::error::ApiError;
+use crate::reply::{Step, TokenCounts};
 
 /// Which chunks carry token counts.
 #[derive(Debug, Clone, Copy)]

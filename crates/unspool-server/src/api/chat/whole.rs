@@ -9,8 +9,9 @@ use super::super::service::json_response;
 use super::Frame;
 use super::chunk::Usage;
 use crate::backend::BackendError;
-use crate::engine::{Ending, Reply, ReplyEvent, TokenCounts};
+use crate::engine::Reply;
 use crate::error::ApiError;
+use crate::reply::{Ending, ReplyEvent, TokenCounts};
 
 /// Waits for all answers and gives them.
 pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Response, ApiError> {

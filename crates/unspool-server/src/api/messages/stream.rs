@@ -6,7 +6,7 @@ use super::{Calls, Frame, error, signature, stop_reason, usage};
 use crate::api::sse::{self, event};
 use crate::backend::BackendError;
 use crate::blocks::{Block, BlockEvent, Blocks};
-use crate::engine::{Ending, Step, TokenCounts};
+use crate::reply::{Ending, Step, TokenCounts};
 
 /// Shows an answer as Anthropic's events. Blocks never overlap.
 pub(super) struct Writer {

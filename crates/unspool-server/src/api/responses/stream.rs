@@ -8,8 +8,8 @@ use super::{Frame, Outcome};
 use crate::api::sse::{self, event};
 use crate::backend::BackendError;
 use crate::blocks::{BlockEvent, Blocks};
-use crate::engine::{Step, TokenCounts};
 use crate::error::ApiError;
+use crate::reply::{Step, TokenCounts};
 
 /// Shows an answer as the events of the Responses API.
 pub(super) struct Writer {

@@ -9,21 +9,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::Pair;
 use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
-use unspool::setup::Pair;
 use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
 use unspool_text::{Cutter, Dice};
 
 use self::turn::Writer;
 use super::markers::markers;
 use super::script::{Script, Token};
-use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt, StopReason};
-use crate::api::chat::ChatRequest;
+use super::{Backend, BackendError, BackendFault, Job, Pieces, StopReason};
+use crate::budget::ReasoningMarkers;
 use crate::error::ApiError;
 use crate::hash::fnv1a;
-use crate::steering::Thoughts;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// Ids of ordinary pieces begin here; below are the single entries.
 const FIRST_ORDINARY_ID: u32 = 1000;
@@ -36,7 +37,7 @@ pub struct Mock {
     pair: Pair,
     single: Vec<String>,
     rate: f64,
-    thoughts: Thoughts,
+    thoughts: ReasoningMarkers,
 }
 
 impl Mock {
@@ -55,12 +56,12 @@ impl Mock {
             // The format wants other entries than it writes: then nothing is known of the vocabulary.
             Err(_) => (plain, Vec::new()),
         };
-        Ok((Self { pair: pair.clone(), single, rate, thoughts: Thoughts::default() }, pair))
+        Ok((Self { pair: pair.clone(), single, rate, thoughts: ReasoningMarkers::default() }, pair))
     }
 
     /// With the texts around a thought, by which it keeps budgets.
     #[must_use]
-    pub fn with_thoughts(self, thoughts: Thoughts) -> Self {
+    pub fn with_thoughts(self, thoughts: ReasoningMarkers) -> Self {
         Self { thoughts, ..self }
     }
 
@@ -167,19 +168,12 @@ impl Mock {
 
 impl Backend for Mock {
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
-        let mut text = String::new();
-        for message in &request.messages {
-            text.push_str(&message.role);
-            text.push('\n');
-            text.push_str(&message.text());
-            text.push('\n');
-        }
-        for tool in &request.tools {
-            text.push_str(&tool.to_string());
-        }
-        let tokens = Cutter::new(&text, &[], Dice::new(0)).count() as u64;
-        // Nobody reads the prompt, so it says nothing about how the reply begins.
-        let prompt = RenderedPrompt { text, tokens: Some(tokens), ..RenderedPrompt::default() };
+        // Counted piece by piece: nobody reads the prompt, so it is never put together, and says nothing about how the reply
+        // begins.
+        let count = |text: &str| Cutter::new(text, &[], Dice::new(0)).count() as u64;
+        let messages = request.messages.iter().map(|message| count(&message.role) + 2 + count(&message.text()));
+        let tools = request.tools.iter().map(|tool| count(&tool.to_string()));
+        let prompt = RenderedPrompt { tokens: Some(messages.chain(tools).sum()), ..RenderedPrompt::default() };
         Box::pin(async { Ok(prompt) })
     }
 

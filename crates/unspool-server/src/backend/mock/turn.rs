@@ -7,7 +7,7 @@ use unspool_text::Dice;
 
 use super::values::ValueMaker;
 use super::words;
-use crate::api::chat::ChatRequest;
+use crate::request::ChatRequest;
 
 /// Calls in a turn that may hold several.
 const PARALLEL: usize = 2;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use unspool::setup::Pair;
+use unspool::Pair;
 
 use super::dialect::Reader;
 use crate::backend::{BackendError, Piece};
@@ -89,7 +89,7 @@ impl Queue {
         let table = vocabulary.bytes.as_ref()?;
         let (mut at, mut sure) = (0, (0, 0));
         for (i, id) in self.ids.iter().enumerate() {
-            let (bytes, rest) = (table.get(id)?.as_slice(), &self.text.as_bytes()[at..]);
+            let (bytes, rest) = (table.get(*id)?, &self.text.as_bytes()[at..]);
             if rest.starts_with(bytes) {
                 at += bytes.len();
             } else if bytes.starts_with(rest) {

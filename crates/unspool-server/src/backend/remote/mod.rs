@@ -12,6 +12,7 @@
 //! is well again, and what it was asked goes to another, as long as nothing of its answer has been given.
 
 mod dialect;
+mod http;
 mod lag;
 mod pool;
 mod sse;
@@ -28,27 +29,22 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self as streams, StreamExt as _};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
-use unspool::setup::Pair;
+use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
+use self::http::{Http, fault, read_limited};
 use self::lag::Lagging;
 use self::pool::{Lease, Pool};
 use super::markers::markers;
-use super::{Backend, BackendError, BackendFault, Job, Pieces, RenderedPrompt};
-use crate::api::chat::ChatRequest;
+use super::{Backend, BackendError, BackendFault, Job, Pieces};
+use crate::capabilities::Capabilities;
 use crate::config::{RemoteKind, ServeConfig};
 use crate::constraint::Constraint;
 use crate::error::{ApiError, StartupError};
 use crate::model::Model;
+use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, PromptRenderer};
-
-/// Time for the connection to come about.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// How long a connection without work is kept. Servers of these kinds close one after five seconds, and a request that meets the
-/// closing would be lost.
-const IDLE_TIME: Duration = Duration::from_secs(4);
-/// Most bytes of an error body, a list of models or a rendered prompt.
-const LONGEST_BODY: usize = 16 << 20;
+use crate::request::ChatRequest;
 
 /// The backend in front of servers of one kind.
 pub struct Remote {
@@ -59,42 +55,9 @@ pub struct Remote {
     renderer: Arc<dyn PromptRenderer>,
 }
 
-/// The HTTP client, and the key that the servers want.
-#[derive(Clone)]
-struct Http {
-    client: reqwest::Client,
-    key: Option<String>,
-}
-
-impl Http {
-    fn new(config: &ServeConfig) -> Result<Self, StartupError> {
-        // The first provider that is installed stays, so a second gateway in the same process is no error.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIME)
-            .pool_idle_timeout(IDLE_TIME)
-            .read_timeout(Duration::from_secs(config.backend_timeout))
-            .build()
-            .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
-        let key = config.backend_api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
-        Ok(Self { client, key })
-    }
-
-    fn get(&self, base: &str, path: &str) -> reqwest::RequestBuilder {
-        self.signed(self.client.get(format!("{base}{path}")))
-    }
-
-    fn post(&self, base: &str, path: &str, body: impl Into<reqwest::Body>) -> reqwest::RequestBuilder {
-        let request = self.client.post(format!("{base}{path}")).header(CONTENT_TYPE, "application/json").body(body);
-        self.signed(request)
-    }
-
-    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
-        match &self.key {
-            Some(key) => request.bearer_auth(key),
-            None => request,
-        }
-    }
+/// What servers of a kind can do.
+pub(super) fn capabilities(kind: RemoteKind) -> Capabilities {
+    dialect::of(kind).capabilities()
 }
 
 impl Remote {
@@ -132,7 +95,7 @@ impl Remote {
         if response.status().is_success() {
             let reader = self.dialect.reader(job);
             let reader = if self.dialect.lags(job) { Lagging::behind(reader, &self.asking.pair) } else { reader };
-            return Ok(stream::pieces(response, reader));
+            return Ok(stream::pieces(response, reader, self.http.silence()));
         }
         Err(constrained(refusal(response).await, job))
     }
@@ -193,7 +156,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let status = response.status().as_u16();
     let text = read_limited(response).await.unwrap_or_default();
     let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
-    let words = words.unwrap_or_else(|| String::from_utf8_lossy(&text).chars().take(300).collect());
+    let words = words.map_or_else(|| http::words(&String::from_utf8_lossy(&text)), |text| http::words(&text));
     let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
@@ -252,6 +215,10 @@ fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
 }
 
 impl Backend for Remote {
+    fn capabilities(&self) -> Capabilities {
+        self.dialect.capabilities()
+    }
+
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         Box::pin(async move {
             if !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
@@ -287,6 +254,10 @@ impl Backend for Remote {
         })
     }
 
+    fn forwards(&self) -> bool {
+        true
+    }
+
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         Box::pin(async move {
             let lease = self.pool.lease(&[])?;
@@ -309,33 +280,4 @@ fn pass_back(response: reqwest::Response, lease: Lease) -> Response {
         answer.headers_mut().insert(CONTENT_TYPE, kind);
     }
     answer
-}
-
-/// A body of reasonable length.
-async fn read_limited(mut response: reqwest::Response) -> Result<Vec<u8>, BackendError> {
-    let mut out = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
-        if out.len() + chunk.len() > LONGEST_BODY {
-            return Err(BackendError::new(BackendFault::BadAnswer, "the backend's answer is too long"));
-        }
-        out.extend_from_slice(&chunk);
-    }
-    Ok(out)
-}
-
-/// A transport error in words. The address is left out: it may hold a secret.
-fn fault(error: &reqwest::Error) -> BackendError {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    if error.is_connect() || error.is_builder() {
-        return BackendError::new(BackendFault::Unreachable, format!("the backend cannot be reached: {cause}"))
-            .hint("check the address in --backend, and that the server runs");
-    }
-    if error.is_timeout() {
-        return BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
-            .hint("--backend-timeout sets how long to wait");
-    }
-    BackendError::new(BackendFault::Died, format!("the connection to the backend broke: {cause}"))
 }

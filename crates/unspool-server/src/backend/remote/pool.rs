@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::Http;
+use super::http::Http;
 use crate::backend::BackendFault;
 
 /// How long a server may take to say that it is well.

@@ -14,12 +14,13 @@ pub(crate) use self::spec::ElementsSpec;
 use self::tree::Tree;
 use super::ends::{Ender, LookPast, Structure, first_match};
 use super::object::Object;
-use super::{Cx, Eof, Status, Step};
+use super::tag::closes;
+use super::{Cx, Eof, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Program, Thread};
 use crate::json::write::string_piece;
-use crate::scan::{Match, blanks};
+use crate::scan::{Match, blanks, prefix};
 
 /// A body of elements being read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub(crate) struct Elements {
     noted: bool,
     /// The open element was too long to be kept: it is a string, and written as it comes.
     streams: bool,
+    /// Name of the element that was closed last, while nothing but white space has come behind it.
+    closed: Option<String>,
 }
 
 /// A look at what may be a tag; each part goes on where it stopped.
@@ -51,6 +54,10 @@ enum Found {
     Undecided,
     /// The innermost element's closer, so long.
     Close(usize),
+    /// The same in another spelling.
+    Misspelled(usize),
+    /// The closer of the element that is closed already.
+    Repeat(usize),
     /// An element's opener.
     Open { key: String, len: usize },
     /// The body's end.
@@ -74,6 +81,23 @@ impl<'s> Turn<'s, '_, '_> {
 
     fn is_last(&self) -> bool {
         self.cx.eof != Eof::No
+    }
+
+    /// What may stand behind an element.
+    fn structure(&self) -> Structure<'s> {
+        Structure { literals: &self.spec.structure, most: self.cx.limits.blank, blanks }
+    }
+
+    /// The openers of calls.
+    fn calls(&self) -> Structure<'s> {
+        Structure { literals: &self.spec.call_open, most: self.cx.limits.blank, blanks }
+    }
+
+    /// Takes `len` bytes that are read as `read`.
+    fn repaired(&mut self, len: usize, read: &str, message: &str) {
+        let text = &self.rest()[..len];
+        self.cx.out.repaired(Repair { at: self.at.cast_signed(), text, read, message });
+        self.at += len;
     }
 }
 
@@ -107,12 +131,25 @@ impl Elements {
                     turn.at += len;
                     self.close(turn);
                 }
+                Found::Misspelled(len) => {
+                    let read = self.tree.innermost().map_or(String::new(), |key| turn.spec.closer(key));
+                    turn.repaired(len, &read, "this closer is spelled as the format does not write it");
+                    self.close(turn);
+                }
+                Found::Repeat(len) => {
+                    turn.repaired(len, "", "this marker stands here twice; it counts once");
+                    self.noted = false;
+                    self.scanned = 0;
+                    self.look = Look::default();
+                    continue;
+                }
                 Found::Open { key, len } => {
                     let (key, is_empty) = key.strip_suffix('/').map_or((&*key, false), |key| (key, true));
                     if self.streams || !self.tree.open(key, turn.cx.limits) {
                         return self.broken(turn);
                     }
                     turn.at += len;
+                    self.closed = None;
                     if is_empty {
                         self.close(turn);
                     }
@@ -136,20 +173,40 @@ impl Elements {
             Tag::Read { key, len } if self.tree.innermost().is_some_and(|open| key.is_none_or(|key| key == open)) => {
                 return Found::Close(len);
             }
-            Tag::Read { len, .. } => Some(len),
+            Tag::Read { key, len } => {
+                let is_again = key.is_some() && key == self.closed.as_deref();
+                Some((len, is_again && !key.is_some_and(|key| self.tree.has_open(key))))
+            }
             Tag::No => None,
         };
         if let Some(found) = self.end(turn, bytes) {
             return found;
         }
-        if let Some(len) = closer {
-            return if self.tree.is_open() { Found::Bad } else { Found::Data(len) };
+        if let Some((len, is_again)) = closer {
+            return match self.look.past.follows(bytes, len, &turn.structure()) {
+                Match::Partial if is_again && !turn.is_last() => Found::Undecided,
+                Match::Full(_) | Match::Partial if is_again => Found::Repeat(len),
+                _ if self.tree.is_open() => Found::Bad,
+                _ => Found::Data(len),
+            };
+        }
+        if let Some(found) = self.misspelled(turn, bytes) {
+            return found;
         }
         let call = first_match(&spec.call_open, bytes);
         match tag(&mut self.look.open, &spec.open, rest, turn) {
             Tag::Undecided => return Found::Undecided,
-            Tag::Read { key: Some(key), len } if call != Match::Full(len) => {
-                return Found::Open { key: key.to_owned(), len };
+            Tag::Read { key: Some(key), len } => {
+                // An argument may have the name of one of the format's own tags; a call's opener has a call behind it.
+                let is_call = match call {
+                    Match::Full(n) if n == len => self.look.past.follows(bytes, len, &turn.calls()),
+                    _ => Match::No,
+                };
+                match is_call {
+                    Match::Partial if !turn.is_last() => return Found::Undecided,
+                    Match::Full(_) | Match::Partial => {}
+                    Match::No => return Found::Open { key: key.to_owned(), len },
+                }
             }
             Tag::Read { .. } | Tag::No => {}
         }
@@ -158,6 +215,24 @@ impl Elements {
             Match::Full(_) => Found::End,
             Match::Partial => Found::Undecided,
             Match::No => Found::Data(1),
+        }
+    }
+
+    /// The innermost element's closer without its sign, if structure follows and nothing in its text opened it.
+    fn misspelled(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found> {
+        let key = self.tree.innermost().filter(|_| !self.streams)?;
+        match closes(key, bytes) {
+            Match::No => None,
+            Match::Partial => (!turn.is_last()).then_some(Found::Undecided),
+            Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure()) {
+                Match::Full(_) => match prefix(turn.spec.closer(key).as_bytes(), bytes[n..].trim_ascii_start()) {
+                    Match::Full(_) => None,
+                    Match::Partial if !turn.is_last() => Some(Found::Undecided),
+                    _ => (!self.tree.holds_own_tag()).then_some(Found::Misspelled(n)),
+                },
+                Match::Partial => (!turn.is_last()).then_some(Found::Undecided),
+                Match::No => None,
+            },
         }
     }
 
@@ -185,6 +260,9 @@ impl Elements {
 
     /// Takes the text before `end`; false if it does not fit any more.
     fn take_text(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) -> bool {
+        if !turn.rest()[..end].trim().is_empty() {
+            self.closed = None;
+        }
         if !self.tree.is_open() {
             self.pass_over(turn, end, is_decided);
             return true;
@@ -201,6 +279,7 @@ impl Elements {
             let message = "the elements of this call are too long to be kept";
             turn.cx.out.note(DiagnosticKind::LimitReached, turn.at + room, "", message);
             if !self.tree.is_leaf() {
+                self.tree.push_text(&text[..room], turn.cx.limits);
                 turn.at += room;
                 return false;
             }
@@ -237,6 +316,7 @@ impl Elements {
     }
 
     fn close(&mut self, turn: &mut Turn<'_, '_, '_>) {
+        self.closed = self.tree.innermost().map(str::to_owned);
         self.tree.close();
         if self.streams {
             self.streams = false;
@@ -256,10 +336,14 @@ impl Elements {
     /// Writes the members that are complete.
     fn write(&mut self, turn: &mut Turn<'_, '_, '_>) {
         let rules = turn.spec.rules(turn.cx.limits);
-        self.tree.write(&mut self.object, turn.cx, rules);
+        self.tree.write(&mut self.object, turn.cx, (rules, turn.at));
     }
 
     fn broken(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
+        let text = self.tree.open_text();
+        if self.tree.is_open() && !self.streams && !text.is_empty() {
+            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, &text, "this element is broken");
+        }
         self.write(turn);
         Status::Broken
     }
@@ -309,7 +393,7 @@ fn tag<'a>(thread: &mut Option<Thread>, program: &Program, rest: &'a str, turn: 
     let thread = thread.get_or_insert_with(|| Thread::at(0));
     match thread.advance(program, rest, false, turn.cx.limits) {
         Advance::More => Tag::Undecided,
-        Advance::Fail => Tag::No,
+        Advance::Fail | Advance::Another | Advance::Ended => Tag::No,
         Advance::Accept => Tag::Read { key: thread.value(Slot::Key, rest), len: thread.pos },
     }
 }

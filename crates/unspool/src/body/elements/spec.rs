@@ -7,6 +7,7 @@ use crate::format::template::{Slot, Template};
 use crate::head::Program;
 use crate::limits::Limits;
 use crate::scan::{FirstBytes, Literal};
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of elements, compiled.
@@ -20,8 +21,11 @@ pub(crate) struct ElementsSpec {
     pub(super) enders: Vec<Ender>,
     /// Openers of the next call.
     pub(super) call_open: Vec<Literal>,
+    /// What may stand behind an element.
+    pub(super) structure: Vec<Literal>,
     /// Bytes that begin a tag.
     pub(super) first: FirstBytes,
+    close_template: String,
     silent: Silent,
     python: bool,
 }
@@ -31,24 +35,33 @@ impl ElementsSpec {
     ///
     /// # Errors
     /// A tag that cannot be read, or that does not begin with a literal and end with one.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let open = program("open", &tools.elements.open, tools.loose)?;
         let close = program("close", &tools.elements.close, tools.loose)?;
         if !Template::parse(&tools.elements.open).is_ok_and(|t| t.has(Slot::Key)) {
-            return Err(format!("`tools.elements.open` {:?} has no `{{key}}`", tools.elements.open));
+            return Err(format!("`tools.elements.open` {:?} has no `{{key}}`", tools.elements.open).into());
         }
         let enders = enders(&follow);
         let literals = [open.first_literal(), close.first_literal()].into_iter().flatten();
-        let first = literals.chain(enders.iter().map(|e| &e.literal)).chain(&follow.call_open);
+        let structure: Vec<Literal> =
+            literals.chain(enders.iter().map(|e| &e.literal)).chain(&follow.call_open).cloned().collect();
         Ok(Self {
-            first: FirstBytes::new(first.filter_map(Literal::first_byte)),
+            // A closer may lack its sign.
+            first: FirstBytes::new(structure.iter().filter_map(Literal::first_byte).chain([b'<'])),
+            structure,
             open,
             close,
             enders,
             call_open: follow.call_open,
+            close_template: tools.elements.close.clone(),
             silent: tools.silent,
             python: tools.python,
         })
+    }
+
+    /// The closing tag of an element.
+    pub(super) fn closer(&self, key: &str) -> String {
+        self.close_template.replace("{key}", key)
     }
 
     /// How untyped values are converted.
@@ -57,11 +70,11 @@ impl ElementsSpec {
     }
 }
 
-fn program(word: &str, source: &str, loose: bool) -> Result<Program, String> {
+fn program(word: &str, source: &str, loose: bool) -> Result<Program, Told> {
     let template = Template::parse(source).map_err(|e| e.message)?;
     let program = Program::new(&template.parts, loose);
     if program.first_literal().is_none() || program.ends_in_slot() {
-        return Err(format!("`tools.elements.{word}` {source:?} must begin and end with a literal"));
+        return Err(format!("`tools.elements.{word}` {source:?} must begin and end with a literal").into());
     }
     Ok(program)
 }

@@ -182,7 +182,7 @@ fn tags_that_cannot_be_read_are_refused() {
         let elements = ElementsWords { open: open.into(), close: close.into(), item: "item".into() };
         let error =
             ElementsSpec::new(&Tools { elements, ..Tools::default() }, crate::body::Follow::default()).unwrap_err();
-        assert!(error.contains(what), "{error}");
+        assert!(error.message.contains(what), "{error:?}");
     }
 }
 
@@ -233,4 +233,35 @@ mod glued {
             }
         }
     }
+}
+
+#[test]
+fn closers_are_mended_where_structure_follows() {
+    let told = |body: &str| {
+        let run = read(body, Eof::Stop);
+        assert_eq!(run.status, Some(Status::Done { complete: true }), "{body}");
+        let repairs = run.notes.iter().filter(|(kind, _)| *kind == DiagnosticKind::Repaired);
+        (run.args.clone(), repairs.map(|(_, text)| text.clone()).collect::<Vec<_>>())
+    };
+    let text = |text: &str| format!("{{\"text\": {}, \"count\": 3}}", serde_json::Value::from(text));
+    let rest = "~<count>3~</count>~</invoke>";
+    assert_eq!(told(&format!("~<text>A~</text>\n~</text>{rest}")), (text("A"), vec!["~[</text> -> ".into()]));
+    assert_eq!(told(&format!("~<text>A</text>{rest}")), (text("A"), vec!["</text> -> ~[</text>".into()]));
+    assert_eq!(told(&format!("~<text><text>A</text>~</text>{rest}")), (text("<text>A</text>"), vec![]));
+    assert_eq!(told(&format!("~<text>A</text> B~</text>{rest}")), (text("A</text> B"), vec![]));
+    // The box is open: its closer is its own.
+    assert_eq!(told("~<box>~<box>~<owner>me~</owner>~</box>~</box>~</invoke>").1, Vec::<String>::new());
+}
+
+#[test]
+fn an_argument_may_have_the_name_of_a_tag() {
+    assert_eq!(args("~<calls>A~</calls>~<invoke>B~</invoke>"), "{\"calls\": \"A\", \"invoke\": \"B\"}");
+    assert_eq!(args("~<box>~<calls>A~</calls>~</box>"), "{\"box\": {\"calls\": \"A\"}}");
+}
+
+#[test]
+fn the_text_of_a_broken_element_is_told() {
+    let run = read("~<text>LOST~</count>~</invoke>", Eof::Stop);
+    assert_eq!(run.status, Some(Status::Broken));
+    assert_eq!(run.notes, [(DiagnosticKind::UnplacedText, "text: LOST".to_owned())]);
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::body::object::Object;
-use crate::body::{Cx, Out};
+use crate::body::tag::{self, Tag};
+use crate::body::{Cx, Out, give};
 use crate::json::write::string_piece;
 use crate::limits::Limits;
 use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
@@ -34,6 +35,9 @@ struct Node {
     key: String,
     text: String,
     children: Vec<usize>,
+    /// How much of the text has been looked through for tags of its own name, and how many of them are open.
+    counted: usize,
+    own_tags: u32,
 }
 
 impl Tree {
@@ -53,6 +57,26 @@ impl Tree {
     /// Name of the innermost open element.
     pub(super) fn innermost(&self) -> Option<&str> {
         self.nodes.get(*self.open.last()?).map(|n| n.key.as_str())
+    }
+
+    /// Whether an element of this name is open.
+    pub(super) fn has_open(&self, key: &str) -> bool {
+        self.open.iter().any(|i| self.nodes.get(*i).is_some_and(|node| node.key == key))
+    }
+
+    /// Whether the innermost element's text opens a tag of the element's own name and does not close it.
+    pub(super) fn holds_own_tag(&mut self) -> bool {
+        let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) else { return false };
+        let rest = node.text.get(node.counted..).unwrap_or_default();
+        for (at, _) in rest.match_indices('<') {
+            match tag::tag(&node.key, &rest.as_bytes()[at..]) {
+                Tag::Opens => node.own_tags = node.own_tags.saturating_add(1),
+                Tag::Closes => node.own_tags = node.own_tags.saturating_sub(1),
+                Tag::Other | Tag::Partial => {}
+            }
+        }
+        node.counted = node.text.len();
+        node.own_tags > 0
     }
 
     /// Opens an element; false if it is too deep or too much.
@@ -107,11 +131,11 @@ impl Tree {
         text
     }
 
-    /// Writes the complete elements as members, and forgets them.
-    pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, rules: Rules) {
+    /// Writes the complete elements as members, and forgets them. They end at `at` in the input of the step.
+    pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, (rules, at): (Rules, usize)) {
         let roots = std::mem::take(&mut self.roots);
         let schema = cx.schema;
-        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out };
+        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out, at };
         for (key, nodes) in writer.groups(&roots) {
             object.key(writer.out, key);
             writer.group(&nodes, schema.and_then(|s| s.parameter(key)));
@@ -128,6 +152,8 @@ struct Writer<'a, 'o> {
     schema: Option<&'a FunctionSchema>,
     rules: Rules,
     out: &'o mut dyn Out,
+    /// Where the elements end, in the input of the step.
+    at: usize,
 }
 
 impl<'a> Writer<'a, '_> {
@@ -195,7 +221,7 @@ impl<'a> Writer<'a, '_> {
                 return self.out.args("{}");
             }
         }
-        convert(text, Want::Schema(of), self.rules).write(&mut |json| self.out.args(json));
+        give(&convert(text, Want::Schema(of), self.rules), self.out, text, self.at);
     }
 
     fn object(&mut self, node: &Node, of: Option<&Type>) {

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::body::Out;
+use crate::body::json::Passed;
+use crate::json::copy::JsonOut;
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::json::unescape::{Piece, Unescape};
 use crate::json::write::string;
@@ -17,13 +20,16 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// Reads on, as [`Unescape::read`] does.
-    pub(super) fn read(&mut self, input: &str, limit: usize) -> Scanned {
+    /// Reads on, as [`Unescape::read`] does. `stray` hears of each backslash that begins no escape, and where it ends.
+    pub(super) fn read(&mut self, input: &str, limit: usize, stray: &mut impl FnMut(usize, &str)) -> Scanned {
         let (text, too_long) = (&mut self.text, &mut self.too_long);
-        self.unescape.read(input, &mut |piece| {
+        self.unescape.read(input, &mut |end, piece| {
+            if let Piece::Stray(text) = piece {
+                stray(end, text);
+            }
             let mut buffer = [0; 4];
             let piece = match piece {
-                Piece::Text(t) => t,
+                Piece::Text(t) | Piece::Escaped(t) | Piece::Stray(t) => t,
                 Piece::Half(_) => char::REPLACEMENT_CHARACTER.encode_utf8(&mut buffer),
             };
             if !*too_long {
@@ -39,7 +45,11 @@ pub(super) struct Head {
     /// Bytes of it, arguments apart.
     bytes: usize,
     /// Arguments that came before the name.
-    pub(super) early: String,
+    early: String,
+    /// What of them was mended: where it stands, from the start of the head, and the escape.
+    mended: Vec<(isize, String)>,
+    /// How many bytes of the head stand before the input of this step.
+    before: isize,
     /// The envelope's JSON up to here; `None` where it is none.
     pub(super) scan: Option<JsonScan>,
     /// What the model wrote since the last call of the list; not kept before the first one.
@@ -58,7 +68,32 @@ impl Head {
     pub(super) fn further(open: &str, from: usize) -> Self {
         let mut scan = JsonScan::default();
         scan.scan(open.as_bytes(), JsonScan::DEEPEST);
-        Self { scan: Some(scan), raw: Some(String::new()), from, ..Self::default() }
+        Self { scan: Some(scan), raw: Some(String::new()), from, before: -from.cast_signed(), ..Self::default() }
+    }
+
+    /// Takes arguments that come before the name, read from offset `at` of the step's input on.
+    pub(super) fn early_from(&mut self, at: usize) -> EarlyArguments<'_> {
+        EarlyArguments { base: self.before + at.cast_signed(), text: &mut self.early, mended: &mut self.mended }
+    }
+
+    /// Keeps for the announcement that a backslash was mended, `at` in the input of the step.
+    pub(super) fn mend(&mut self, at: isize, escape: &str) {
+        self.mended.push((self.before + at, escape.to_owned()));
+    }
+
+    /// Bytes of arguments that came before the name.
+    pub(super) fn early_bytes(&self) -> usize {
+        self.early.len()
+    }
+
+    /// The call is announced: the arguments that came before go out.
+    pub(super) fn give_early(&mut self, out: &mut dyn Out) {
+        if !self.early.is_empty() {
+            out.args(&std::mem::take(&mut self.early));
+        }
+        for (at, escape) in std::mem::take(&mut self.mended) {
+            Passed::tell(out, at - self.before, &escape);
+        }
     }
 
     /// Counts bytes; whether the head may still grow.
@@ -71,22 +106,13 @@ impl Head {
     pub(super) fn end_step(&mut self, taken: &str, limits: &Limits) {
         let new = taken.get(self.from..).unwrap_or_default();
         self.from = 0;
+        self.before += taken.len().cast_signed();
         if let Some(raw) = &mut self.raw {
             raw.push_str(new);
         }
         let Some(scan) = &mut self.scan else { return };
-        let mut at = 0;
-        loop {
-            let Scanned { len, stop } = scan.scan(&new.as_bytes()[at..], limits.depth);
-            at += len;
-            match stop {
-                Stop::Control => at += 1,
-                Stop::Bad => {
-                    self.scan = None;
-                    return;
-                }
-                Stop::More | Stop::End => return,
-            }
+        if scan.skip(new.as_bytes(), limits.depth).stop == Stop::Bad {
+            self.scan = None;
         }
     }
 
@@ -98,6 +124,23 @@ impl Head {
     }
 }
 
+/// Keeps arguments until their call is announced.
+pub(super) struct EarlyArguments<'a> {
+    text: &'a mut String,
+    mended: &'a mut Vec<(isize, String)>,
+    base: isize,
+}
+
+impl JsonOut for EarlyArguments<'_> {
+    fn json(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn doubled(&mut self, at: isize, escape: &str) {
+        self.mended.push((self.base + at, escape.to_owned()));
+    }
+}
+
 /// Members of a call's object that are neither name nor arguments nor id.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unplaced {
@@ -106,6 +149,8 @@ pub(super) struct Unplaced {
     member: usize,
     /// A key of which it is not known yet whether it has a place, as the model wrote it.
     key: String,
+    /// What the keys of the members say; `None`: a member with a place of its own has a value that has none.
+    keys: Vec<Option<String>>,
     /// Not all of it is kept.
     full: bool,
 }
@@ -126,18 +171,32 @@ impl Unplaced {
         }
     }
 
-    /// The key at hand is over; whether its member is without a place.
-    pub(super) fn key_is_over(&mut self, unplaced: bool) {
+    /// The key at hand is over, and says this; whether its member is without a place.
+    pub(super) fn key_is_over(&mut self, says: &str, unplaced: bool) {
         let key = std::mem::take(&mut self.key);
         if unplaced {
+            self.keys.push(Some(says.to_owned()));
             self.member(&key);
         }
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The members, if there are some and each is a parameter.
+    pub(super) fn take_parameters(&mut self, is_parameter: &dyn Fn(&str) -> bool) -> Option<String> {
+        let all = self.keys.iter().all(|key| key.as_deref().is_some_and(is_parameter));
+        let whole = all && !self.keys.is_empty() && self.key.is_empty() && !self.full;
+        whole.then(|| std::mem::take(self).text)
     }
 
     /// A member with a place whose value has none.
     pub(super) fn key(&mut self, key: &str) {
         let mut text = String::new();
         string(&mut text, key);
+        self.keys.push(None);
         self.member(&text);
     }
 
@@ -165,6 +224,7 @@ impl Unplaced {
     pub(super) fn value_is_over(&mut self) {
         if self.text[self.member..].trim_start_matches(", ") == Self::SAYS_NOTHING {
             self.text.truncate(self.member);
+            self.keys.pop();
         }
     }
 

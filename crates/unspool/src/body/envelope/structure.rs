@@ -2,15 +2,39 @@
 
 use super::parts::{Head, Short};
 use super::{At, Call, Envelope, EnvelopeSpec, Given, Here, Kept, Role, Turn};
-use crate::body::{Cx, Eof, Status};
+use crate::body::json::Passed;
+use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::{Commit, Container, Shape};
 use crate::json::arguments::{Arguments, Ending, Progress};
+use crate::json::copy::{JsonCopy, JsonOut};
 use crate::json::scan::{JsonScan, Scanned, Stop};
-use crate::scan::Match;
+use crate::limits::Limits;
+use crate::scan::{Match, prefix};
+
+/// Gives members on that are read as arguments.
+struct Rewritten<'a> {
+    out: &'a mut dyn Out,
+}
+
+impl JsonOut for Rewritten<'_> {
+    fn json(&mut self, text: &str) {
+        self.out.args(text);
+    }
+
+    fn doubled(&mut self, _: isize, _: &str) {}
+}
 
 fn begins_value(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+}
+
+/// Whether what makes a call of a name stands at the start of `rest`: a string, a container, or `null`.
+fn begins_arguments(rest: &[u8]) -> Match {
+    match rest.first() {
+        Some(b'{' | b'[' | b'"') => Match::Full(1),
+        _ => prefix(b"null", rest),
+    }
 }
 
 impl Envelope {
@@ -51,18 +75,12 @@ impl Envelope {
             (At::After, b',') => self.go(At::Key),
             (At::Colon(role), b':') => {
                 let role = *role;
-                self.at = At::Value(role);
-                if role == Role::Arguments {
-                    self.call.asked = true;
-                    if !self.call.announced && self.call.name.is_some() {
-                        return Turn::Say(1, Status::Named);
-                    }
-                }
-                Turn::Go(1)
+                self.call.asked |= role == Role::Arguments;
+                self.go(At::Value(role))
             }
             (At::Value(role), _) if begins_value(byte) => {
                 let role = *role;
-                self.value(spec, role, byte)
+                self.value(spec, role, here, byte)
             }
             _ => self.misfit(spec, cx, here),
         }
@@ -74,7 +92,7 @@ impl Envelope {
     }
 
     /// Takes the first byte of a member's value.
-    fn value(&mut self, spec: &EnvelopeSpec, role: Role, byte: u8) -> Turn {
+    fn value(&mut self, spec: &EnvelopeSpec, role: Role, here: Here<'_>, byte: u8) -> Turn {
         match (role, byte) {
             (Role::Name, b'"') => self.go(At::Short(Kept::Name, Short::default())),
             (Role::Name, _) if !self.later => Turn::Say(0, Status::Broken),
@@ -84,8 +102,14 @@ impl Envelope {
                 Turn::Go(0)
             }
             (Role::Arguments, _) => {
-                self.at = At::Arguments(Arguments::default());
-                Turn::Go(0)
+                let announced = self.call.announced;
+                match if announced { Match::Full(0) } else { begins_arguments(here.rest().as_bytes()) } {
+                    Match::Partial => return Turn::Wait(0),
+                    Match::No => return Turn::Say(0, Status::Broken),
+                    Match::Full(_) => self.at = At::Arguments(Arguments::default()),
+                }
+                let is_named = !announced && self.call.name.is_some();
+                if is_named { Turn::Say(0, Status::Named) } else { Turn::Go(0) }
             }
             (Role::Name | Role::Id | Role::Other, _) => {
                 let known = match role {
@@ -108,7 +132,7 @@ impl Envelope {
         match what {
             Kept::Key if spec.words.shape == Shape::Keys => {
                 let role = self.role(spec, short);
-                self.call.unplaced.key_is_over(role == Role::Other);
+                self.call.unplaced.key_is_over(&short.text, role == Role::Other);
                 self.at = At::Colon(role);
                 Turn::Go(len)
             }
@@ -129,22 +153,21 @@ impl Envelope {
                     return Turn::Go(len);
                 }
                 self.at = At::After;
-                let ids = !spec.words.id.is_empty() && self.call.id.is_none();
-                let ready = self.call.asked || spec.words.commit == Commit::Name && !ids;
-                if ready { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
+                // Arguments that stand before the name are what makes it a call.
+                if self.call.asked { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
             }
-            Kept::Id if short.too_long => self.identified(spec, "", len),
-            Kept::Id => self.identified(spec, &short.text, len),
+            Kept::Id if short.too_long => self.identified("", len),
+            Kept::Id => self.identified(&short.text, len),
         }
     }
 
     /// The value of an id is over.
-    pub(super) fn identified(&mut self, spec: &EnvelopeSpec, id: &str, len: usize) -> Turn {
+    pub(super) fn identified(&mut self, id: &str, len: usize) -> Turn {
         if !id.is_empty() {
             self.call.id = Some(id.to_owned());
         }
         self.at = At::After;
-        if self.may_be_announced(spec) { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
+        Turn::Go(len)
     }
 
     fn role(&mut self, spec: &EnvelopeSpec, key: &Short) -> Role {
@@ -162,13 +185,10 @@ impl Envelope {
         }
     }
 
-    /// Whether what is known makes a call, though more was waited for.
-    pub(super) fn may_be_announced(&self, spec: &EnvelopeSpec) -> bool {
+    /// Whether the name alone makes a call of an object that ends without the arguments' key.
+    fn is_call_without_arguments(&self, spec: &EnvelopeSpec) -> bool {
         let words = &spec.words;
-        !self.call.announced
-            && words.shape == Shape::Keys
-            && self.call.name.is_some()
-            && (words.commit == Commit::Name || self.call.asked)
+        words.shape == Shape::Keys && self.call.name.is_some() && (words.commit == Commit::Name || self.call.asked)
     }
 
     /// Whether the envelope stands between two calls, with nothing read of the next one.
@@ -184,13 +204,12 @@ impl Envelope {
     pub(super) fn arguments(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
         let At::Arguments(arguments) = &mut self.at else { return Turn::Go(0) };
         let (rest, limits) = (here.rest(), cx.limits);
-        let early = &mut self.head.early;
         let (len, progress) = if self.call.announced {
-            arguments.step(rest, limits, &mut |json| cx.out.args(json))
+            arguments.step(rest, limits, &mut Passed::from(&mut *cx.out, here.at))
         } else {
-            arguments.step(rest, limits, &mut |json| early.push_str(json))
+            arguments.step(rest, limits, &mut self.head.early_from(here.at))
         };
-        if early.len() > limits.early {
+        if self.holds_too_much(limits) {
             return Turn::Say(len, Status::Broken);
         }
         let here = Here { at: here.at + len, ..here };
@@ -223,20 +242,15 @@ impl Envelope {
             _ => return Turn::Go(0),
         };
         let rest = here.rest();
-        let mut read = 0;
-        let stop = loop {
-            let Scanned { len, stop } = scan.scan(&rest.as_bytes()[read..], cx.limits.depth);
-            read += len;
-            if stop != Stop::Control {
-                break stop;
-            }
-            read += 1;
-        };
+        let Scanned { len: read, stop } = scan.skip(rest.as_bytes(), cx.limits.depth);
         if member {
             self.call.unplaced.value(&rest[..read], cx.limits.arguments);
+            if self.holds_too_much(cx.limits) {
+                return Turn::Say(read, Status::Broken);
+            }
         }
         match stop {
-            Stop::More | Stop::Control => Turn::Wait(read),
+            Stop::More | Stop::Control | Stop::Escape(_) => Turn::Wait(read),
             Stop::Bad => Turn::Say(read, Status::Broken),
             Stop::End if member => {
                 self.call.unplaced.value_is_over();
@@ -258,7 +272,10 @@ impl Envelope {
             return if self.list { Turn::Go(len) } else { Turn::Say(len, Status::Done { complete: true }) };
         }
         if !self.call.announced {
-            if !self.later || self.may_be_announced(spec) {
+            if self.is_call_without_arguments(spec) {
+                return Turn::Say(0, Status::Named);
+            }
+            if !self.later {
                 return Turn::Say(0, Status::Broken);
             }
             self.at = after;
@@ -276,7 +293,13 @@ impl Envelope {
     /// The next byte is none that the envelope knows: a closer, or it breaks here.
     fn misfit(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
         if !self.call.announced && !self.between() {
-            return Turn::Say(0, Status::Broken);
+            // In the place of arguments a closer says that there are none.
+            let asks = matches!(self.at, At::Value(Role::Arguments)) && self.call.name.is_some();
+            return match spec.closers.at(here.rest().as_bytes()) {
+                Match::Full(_) if asks => Turn::Say(0, Status::Named),
+                Match::Partial if asks => Turn::Wait(0),
+                _ => Turn::Say(0, Status::Broken),
+            };
         }
         match spec.closers.at(here.rest().as_bytes()) {
             Match::Partial => Turn::Wait(0),
@@ -289,15 +312,21 @@ impl Envelope {
         }
     }
 
-    /// The output is over.
-    pub(super) fn end(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> Status {
+    /// Whether more is held before the announcement than may be.
+    fn holds_too_much(&self, limits: &Limits) -> bool {
+        !self.call.announced && self.head.early_bytes() + self.call.unplaced.len() > limits.early
+    }
+
+    /// The output is over. A call that was cut off behind its name is one; one that just ends there is text.
+    pub(super) fn end(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Status {
         if !self.call.announced && !self.between() {
-            return Status::Broken;
+            let is_cut = cx.eof == Eof::Length && self.is_call_without_arguments(spec);
+            return if is_cut { Status::Named } else { Status::Broken };
         }
         let complete = match &self.at {
             _ if !self.call.announced => true,
             At::Arguments(arguments) => {
-                let whole = arguments.finish(&mut |json| cx.out.args(json));
+                let whole = arguments.finish(&mut Passed::from(&mut *cx.out, here.at));
                 self.tell_unplaced(cx, here);
                 // A number has no end of its own: cut off, it may have had more digits.
                 whole && cx.eof == Eof::Stop
@@ -319,6 +348,9 @@ impl Envelope {
 
     /// A call is over; whether its arguments are whole.
     fn finish_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> bool {
+        if self.call.given == Given::Missing && self.members_are_arguments(cx, here) {
+            return true;
+        }
         self.tell_unplaced(cx, here);
         match self.call.given {
             Given::Missing | Given::Nothing => {
@@ -332,6 +364,20 @@ impl Envelope {
                 false
             }
         }
+    }
+
+    /// Parameters that stand beside the name, where the arguments' key is missing, are the arguments; false if there are none,
+    /// or others stand there too.
+    fn members_are_arguments(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> bool {
+        let is_declared = |key: &str| cx.schema.is_some_and(|schema| schema.declares(key));
+        let Some(members) = self.call.unplaced.take_parameters(&is_declared) else { return false };
+        let object = format!("{{{members}}}");
+        // Told at the end, as it is only known there; what is mended inside is part of the same repair.
+        let mut out = Rewritten { out: cx.out };
+        JsonCopy::default().copy(&object, cx.limits.depth, &mut out);
+        let message = "the arguments' key is missing; the parameters beside the name are the arguments";
+        cx.out.repaired(Repair { at: here.at.cast_signed(), text: &members, read: &object, message });
+        true
     }
 
     /// Tells of members without a place.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::super::{Cx, Eof, Out, Status, Step};
+use super::super::{Cx, Eof, Out, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;
 
@@ -40,6 +40,11 @@ impl Out for Record<'_> {
 
     fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, _: &str) {
         self.trace.notes.push((kind, self.base + at, text.to_owned()));
+    }
+
+    fn repaired(&mut self, repair: Repair<'_>) {
+        let at = self.base.checked_add_signed(repair.at).expect("a place in the text");
+        self.trace.notes.push((DiagnosticKind::Repaired, at, format!("{} -> {}", repair.text, repair.read)));
     }
 }
 

@@ -121,7 +121,7 @@ fn the_end_of_the_output_decides_what_is_open() {
             ("\" n", "\" n", false),
             ("\"leaf", "\"leaf", false),
             ("\"\n nul", "\"\\n nul", false),
-            (r#""{\"a\": \"\ud83c"#, r#"{"a": ""#, false),
+            (r#""{\"a\": \"\ud83c"#, r#"{"a": "\ud83c"#, false),
             ("12", "12", true),
             ("1.", "1.", false),
             ("tru", "tru", false),
@@ -152,15 +152,14 @@ fn what_is_no_json_goes_on_to_a_closer() {
         ("leaf=mint < 3", "\n```<end>", 0),
         ("nulx", "<end>", 3),
         (r#"{leaf: "a<b", "é}"#, " <end>", 1),
-        (r#"{"a": "x\d"}"#, "<end>", 9),
-        (r#""{\"a\": \q}""#, "<end>", 10),
+        (r#""{\"a\": \q}""#, "<end>", 13),
         (r#"{"a": é} ``"#, "<end>", 6),
         ("{]", "", 1),
         ("{]", " \n", 1),
         ("{]", "<en", 1),
     ] {
         let trace = run(&closed(), &format!("{text}{rest}"), Eof::Stop);
-        let arguments = if text.starts_with("\"{") { r#"{"a": \q}""# } else { text };
+        let arguments = if text.starts_with("\"{") { r#"{"a": \q}"# } else { text };
         assert_eq!(trace.said, [format!("args {arguments}"), "done false".into()], "{text:?} {rest:?}");
         assert_eq!(trace.taken, text.len(), "{text:?} {rest:?}");
         let kinds: Vec<_> = trace.notes.iter().map(|(kind, at, _)| (*kind, *at)).collect();
@@ -316,3 +315,39 @@ const PARTS: &[&str] = &[
     "\u{1}",
     "[TOOL]",
 ];
+
+#[test]
+fn a_backslash_that_begins_no_escape_is_doubled() {
+    for (json, read, mended) in [
+        (r#"{"p": "D:\Logs\may"}"#, r#"{"p": "D:\\Logs\\may"}"#, &[r"\ -> \\", r"\ -> \\"][..]),
+        (r#"{"it\'s": "\d+\w"}"#, r#"{"it\\'s": "\\d+\\w"}"#, &[r"\ -> \\", r"\ -> \\", r"\ -> \\"]),
+        (
+            r#"{"p": "\u12 \uAb1g \u00e9\u"}"#,
+            r#"{"p": "\\u12 \\uAb1g \u00e9\\u"}"#,
+            &[r"\u12 -> \\u12", r"\uAb1 -> \\uAb1", r"\u -> \\u"],
+        ),
+        ("{\"p\": \"a\\\nb\"}", r#"{"p": "a\\\nb"}"#, &[r"\ -> \\"]),
+        // Both levels: the outer string's own, and that of the string inside.
+        (r#""{\"p\": \"D:\Logs\"}""#, r#"{"p": "D:\\Logs"}"#, &[r"\ -> \\"]),
+        (r#""{\"p\": \"D:\\Logs\"}""#, r#"{"p": "D:\\Logs"}"#, &[r"\ -> \\"]),
+        (r#""{\"p\": \"D:\\\\Logs\"}""#, r#"{"p": "D:\\Logs"}"#, &[]),
+        (r#""no \json""#, r#""no \\json""#, &[r"\ -> \\"]),
+    ] {
+        let trace = run(&closed(), &format!("{json}<end>"), Eof::Stop);
+        assert_eq!(trace.said, [format!("args {read}"), "done true".into()], "{json}");
+        let told: Vec<&str> = trace.notes.iter().map(|(_, _, text)| text.as_str()).collect();
+        assert_eq!(told, mended, "{json}");
+        assert!(
+            trace.notes.iter().all(|(kind, at, _)| *kind == DiagnosticKind::Repaired && json[*at..].starts_with('\\'))
+        );
+    }
+}
+
+#[test]
+fn half_an_escape_at_the_end_stays_as_it_is() {
+    for json in [r#"{"p": "a\"#, r#"{"p": "a\u"#, r#"{"p": "a\u00e"#, r#""no \"#] {
+        let trace = run(&closed(), json, Eof::Length);
+        assert_eq!(trace.said, [format!("args {json}"), "done false".into()], "{json}");
+        assert!(trace.notes.is_empty());
+    }
+}

@@ -6,6 +6,7 @@
 use super::text::{Opening, opening};
 use super::{Frame, KwargsSpec};
 use crate::body::Eof;
+use crate::keyword::{keyword, name};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks, prefix};
 
@@ -37,44 +38,6 @@ pub(super) struct Look<'a> {
     pub(super) frames: &'a [Frame],
     pub(super) limits: &'a Limits,
     pub(super) eof: Eof,
-}
-
-/// Whether a byte may begin a keyword's name.
-fn begins_name(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
-/// Whether a byte may stand in a keyword's name.
-fn in_name(byte: u8) -> bool {
-    begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
-}
-
-/// Length of the name at the start of `rest`: `Full` once its end is seen.
-pub(super) fn name(rest: &[u8], limits: &Limits) -> Match {
-    if !rest.first().is_none_or(|b| begins_name(*b)) {
-        return Match::No;
-    }
-    match rest.iter().take(limits.name + 1).position(|b| !in_name(*b)) {
-        Some(n) => Match::Full(n),
-        None if rest.len() > limits.name => Match::No,
-        None => Match::Partial,
-    }
-}
-
-/// Whether a keyword, `name =` but not `name ==`, stands at the start of `rest`; `Full` gives the length before the `=`.
-pub(super) fn keyword(rest: &[u8], eof: bool, limits: &Limits) -> Match {
-    let Match::Full(n) = name(rest, limits) else { return name(rest, limits) };
-    let gap = blanks(&rest[n..]);
-    if gap > limits.blank {
-        return Match::No;
-    }
-    match (rest.get(n + gap), rest.get(n + gap + 1)) {
-        (Some(b'='), Some(b'=')) => Match::No,
-        (Some(b'='), Some(_)) => Match::Full(n + gap),
-        (Some(b'='), None) if eof => Match::Full(n + gap),
-        (Some(b'=') | None, None) => Match::Partial,
-        _ => Match::No,
-    }
 }
 
 impl Look<'_> {

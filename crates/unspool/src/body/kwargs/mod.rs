@@ -12,14 +12,14 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
-use self::look::keyword;
 use self::text::Quotes;
 use self::value::start;
 use super::{Cx, Eof, Follow, Out, Status, Step};
 use crate::format::file::Tools;
 use crate::json::write::string_piece;
-use crate::limits::Limits;
-use crate::scan::{Literal, Match, blanks, is_blank};
+use crate::keyword::keyword;
+use crate::scan::{Literal, Match, is_blank};
+use crate::told::Told;
 
 /// What the machine has to know about its format.
 #[derive(Debug, Clone, Default)]
@@ -32,31 +32,14 @@ pub(crate) struct KwargsSpec {
 
 impl KwargsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let Follow { call_close, block_close, call_open } = follow;
         if call_close.is_empty() || !call_close.iter().all(|l| l.text().starts_with(')')) {
-            return Err("tools.call: `{kwargs}` must stand in brackets\nhint: write `{name}({kwargs})`".into());
+            return Err(Told::new("`{kwargs}` must stand in brackets", "write `{name}({kwargs})`"));
         }
         let separators = tools.between.iter().map(|text| text.trim());
         let between = separators.filter(|text| !text.is_empty()).map(|text| Literal::new(text, false)).collect();
         Ok(Self { call_close, block_close, call_open, between })
-    }
-}
-
-/// Whether arguments of this syntax begin behind a `(`: its `)`, or `name =`. `Full` gives the bytes looked at.
-pub(crate) fn first(input: &str, eof: bool, limits: &Limits) -> Match {
-    let bytes = input.as_bytes();
-    let gap = blanks(bytes);
-    let found = match bytes.get(gap) {
-        _ if gap > limits.blank => Match::No,
-        None => Match::Partial,
-        Some(b')') => Match::Full(1),
-        Some(_) => keyword(&bytes[gap..], eof, limits),
-    };
-    match found {
-        Match::Full(n) => Match::Full(gap + n),
-        Match::Partial if eof => Match::No,
-        other => other,
     }
 }
 

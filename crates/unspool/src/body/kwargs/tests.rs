@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::DiagnosticKind;
+use crate::body::Repair;
+use crate::keyword;
+use crate::limits::Limits;
 
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Read {
@@ -17,6 +20,9 @@ impl Out for Read {
     }
     fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         self.notes.push(format!("{kind:?} {text}"));
+    }
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.notes.push(format!("{} -> {}", repair.text, repair.read));
     }
 }
 
@@ -228,12 +234,12 @@ fn the_start_of_arguments_is_seen_before_the_call_is_announced() {
         ("room)", Match::No),
         ("# x", Match::No),
     ] {
-        assert_eq!(first(text, false, &limits), found, "{text:?}");
+        assert_eq!(keyword::arguments(text, false, &limits), found, "{text:?}");
     }
-    assert_eq!(first("room=", true, &limits), Match::Full(4));
-    assert_eq!(first("ro", true, &limits), Match::No);
+    assert_eq!(keyword::arguments("room=", true, &limits), Match::Full(4));
+    assert_eq!(keyword::arguments("ro", true, &limits), Match::No);
     let long = "x".repeat(limits.name + 1);
-    assert_eq!(first(&long, false, &limits), Match::No);
+    assert_eq!(keyword::arguments(&long, false, &limits), Match::No);
 }
 
 #[test]
@@ -252,7 +258,7 @@ fn limits_hold() {
 
 #[test]
 fn a_body_in_brackets_of_another_kind_is_refused() {
-    assert!(KwargsSpec::new(&Tools::default(), Follow::default()).unwrap_err().contains("hint:"));
+    assert!(KwargsSpec::new(&Tools::default(), Follow::default()).unwrap_err().hint.is_some());
 }
 
 const FRAGMENTS: &[&str] = &[

@@ -4,6 +4,7 @@ use super::{Frame, LiteralsSpec};
 use crate::body::Eof;
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
+use crate::schema::FunctionSchema;
 
 /// How many brackets a look-ahead closes before it believes.
 const LEVELS: usize = 4;
@@ -20,6 +21,8 @@ pub(super) struct Look<'a> {
     pub(super) spec: &'a LiteralsSpec,
     pub(super) frames: &'a [Frame],
     pub(super) limits: &'a Limits,
+    /// The function's, if the request knows it.
+    pub(super) schema: Option<&'a FunctionSchema>,
     pub(super) eof: Eof,
 }
 
@@ -36,6 +39,11 @@ fn either(a: Match, b: Match) -> Match {
 /// The first of `literals` that stands at the start of `rest`.
 pub(super) fn first_of(literals: &[Literal], rest: &[u8]) -> Match {
     literals.iter().fold(Match::No, |found, literal| either(found, literal.at(rest)))
+}
+
+/// Whether a key is one word.
+fn is_word(key: &[u8]) -> bool {
+    !key.iter().any(u8::is_ascii_whitespace)
 }
 
 impl Look<'_> {
@@ -67,8 +75,11 @@ impl Look<'_> {
             Err(found) => return found,
         };
         let closes = match (place, self.frames.last()) {
-            (Place::Key, Some(frame)) => frame.separates(ahead[0]),
-            (Place::Value, Some(frame)) => ahead[0] == b',' || ahead[0] == frame.closer(),
+            (Place::Key, Some(_)) => Frame::separates(ahead[0]),
+            (Place::Value, Some(_)) if ahead[0] == b',' => {
+                return self.after_comma(self.frames, &ahead[1..], &|_, _| true);
+            }
+            (Place::Value, Some(frame)) => ahead[0] == frame.closer(),
             (_, None) => true,
         };
         if closes { Match::Full(1) } else { self.settle(first_of(&self.spec.follow.call_close, ahead)) }
@@ -87,8 +98,25 @@ impl Look<'_> {
         self.after_value(self.frames, ahead)
     }
 
+    /// Whether the comma before `rest` ends a bare value: behind a number, boolean or null (`is_scalar`) before any key, behind
+    /// a text only before a key that the schema declares there, or, where it says nothing, before a word.
+    pub(super) fn comma_ends_bare(&self, is_scalar: bool, rest: &[u8]) -> Match {
+        self.after_comma(self.frames, rest, &|look, key| is_scalar || look.may_be_key(self.frames, key))
+    }
+
+    /// Whether a key without quotes is one that the schema declares in the innermost object of `frames`, or, where it says
+    /// nothing, one word.
+    fn may_be_key(&self, frames: &[Frame], key: &[u8]) -> bool {
+        let Some(Frame::Object { of, .. }) = frames.last() else { return false };
+        let declared = self.schema.zip(std::str::from_utf8(key).ok()).and_then(|(schema, key)| {
+            if frames.len() == 1 { schema.root() } else { schema.get((*of)?) }?.declares(key.trim())
+        });
+        declared.unwrap_or_else(|| is_word(key))
+    }
+
     /// Whether the comma before `rest` separates: a key and its colon follow, or the closer. In a list it always does.
-    pub(super) fn after_comma(&self, frames: &[Frame], rest: &[u8]) -> Match {
+    /// `counts` says which keys without quotes do.
+    fn after_comma(&self, frames: &[Frame], rest: &[u8], counts: &dyn Fn(&Self, &[u8]) -> bool) -> Match {
         let Some(frame @ Frame::Object { .. }) = frames.last() else { return Match::Full(0) };
         let gap = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).count();
         if gap > self.limits.blank {
@@ -103,38 +131,44 @@ impl Look<'_> {
         if delimiter != Match::No {
             return self.settle(delimiter);
         }
-        self.settle(either(self.short_key(frame, ahead), first_of(&self.spec.follow.call_close, ahead)))
+        let key = match byte {
+            b'"' | b'\'' => self.quoted_key(byte, &ahead[1..]),
+            _ => self.bare_key(ahead, counts),
+        };
+        self.settle(either(key, first_of(&self.spec.follow.call_close, ahead)))
     }
 
-    /// A quoted key, or a bare one without white space, with its colon.
-    fn short_key(&self, frame: &Frame, rest: &[u8]) -> Match {
-        let quote = rest.first().copied().filter(|b| matches!(b, b'"' | b'\''));
-        let inside = &rest[usize::from(quote.is_some())..];
-        let in_key = |b: &u8| match quote {
-            Some(quote) => *b != quote && !matches!(b, b'\n' | b'\r'),
-            None => b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$') || *b >= 0x80,
-        };
-        let Some(n) = inside.iter().take(self.limits.name + 1).position(|b| !in_key(b)) else {
+    /// The rest of a key in plain quotes, with its colon.
+    fn quoted_key(&self, quote: u8, inside: &[u8]) -> Match {
+        let ends = |b: &u8| *b == quote || matches!(b, b'\n' | b'\r');
+        let Some(n) = inside.iter().take(self.limits.name + 1).position(ends) else {
             return if inside.len() > self.limits.name { Match::No } else { Match::Partial };
         };
-        let behind = match (quote, inside.get(n)) {
-            (Some(quote), Some(b)) if *b != quote => return Match::No,
-            (Some(_), _) => &inside[n + 1..],
-            (None, _) if n == 0 => return Match::No,
-            (None, _) => &inside[n..],
-        };
-        match self.skip_blanks(behind) {
-            Ok(ahead) if frame.separates(ahead[0]) => Match::Full(n),
+        if inside[n] != quote {
+            return Match::No;
+        }
+        match self.skip_blanks(&inside[n + 1..]) {
+            Ok(ahead) if Frame::separates(ahead[0]) => Match::Full(n),
             Ok(_) => Match::No,
             Err(found) => found,
         }
+    }
+
+    /// A key without quotes that counts, with its colon. It may hold blanks.
+    fn bare_key(&self, rest: &[u8], counts: &dyn Fn(&Self, &[u8]) -> bool) -> Match {
+        let in_key = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$' | b' ') || *b >= 0x80;
+        let Some(n) = rest.iter().take(self.limits.name + 1).position(|b| !in_key(b)) else {
+            return if rest.len() > self.limits.name { Match::No } else { Match::Partial };
+        };
+        let is_key = n > 0 && Frame::separates(rest[n]) && counts(self, rest[..n].trim_ascii());
+        if is_key { Match::Full(n) } else { Match::No }
     }
 
     /// Whether what may stand behind a value inside `frames` stands at the start of `rest`.
     fn after_value(&self, frames: &[Frame], rest: &[u8]) -> Match {
         let Some((frame, outer)) = frames.split_last() else { return self.after_body(rest) };
         if rest[0] == b',' {
-            return self.after_comma(frames, &rest[1..]);
+            return self.after_comma(frames, &rest[1..], &|look, key| look.may_be_key(frames, key) || is_word(key));
         }
         if rest[0] != frame.closer() {
             return self.settle(first_of(&self.spec.follow.call_close, rest));

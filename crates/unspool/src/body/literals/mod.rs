@@ -1,8 +1,8 @@
 //! Gemma literals: `{leaf:<|"|>oolong<|"|>,minutes:4}` becomes `{"leaf": "oolong", "minutes": 4}`.
 //!
 //! A delimited value is a string, or a text that the schema types, as the format says; a bare value has the schema's type,
-//! and where the schema is silent the type of its spelling. Plain quotes delimit strings too. Commas and white space
-//! between items are framing. The machine begins at the opening bracket and ends behind the closing one.
+//! and where the schema is silent the type of its spelling. Plain quotes, `=` for the colon and `(` for the outer brace are
+//! read as what they stand for. Commas and white space between items are framing. The machine begins at the opening bracket and ends behind the closing one.
 
 mod look;
 mod text;
@@ -14,12 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use self::look::{Look, first_of};
 use self::value::Pending;
-use super::{Cx, Eof, Follow, Status, Step};
+use super::{Cx, Eof, Follow, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::{Delimited, Silent, Tools};
 use crate::json::write::string_piece;
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 use crate::schema::TypeId;
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// What the machine has to know about its format.
@@ -41,21 +42,23 @@ pub(crate) struct LiteralsSpec {
 
 impl LiteralsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         let words = &tools.literals;
-        let (open, close) =
-            match &words.string[..] {
-                [both] => (both, both),
-                [open, close] => (open, close),
-                _ => return Err(
-                    "literals.string: one delimiter, or an opener and a closer\nhint: write `string = [\"<|\\\"|>\"]`"
-                        .into(),
-                ),
-            };
+        let (open, close) = match &words.string[..] {
+            [both] => (both, both),
+            [open, close] => (open, close),
+            _ => {
+                return Err(Told::new(
+                    "`tools.literals.string` must be one delimiter, or an opener and a closer",
+                    "write the token that stands around a string, such as `string = [\"<|\\\"|>\"]`",
+                ));
+            }
+        };
         if open.is_empty() || close.is_empty() {
-            return Err(
-                "literals.string: a delimiter is empty\nhint: write the token that stands around a string".into()
-            );
+            return Err(Told::new(
+                "`tools.literals.string` has an empty delimiter",
+                "write the token that stands around a string",
+            ));
         }
         let closers = || follow.call_close.iter().filter_map(|l| l.text().bytes().next()).chain(close.bytes().next());
         Ok(Self {
@@ -65,7 +68,7 @@ impl LiteralsSpec {
             python: tools.python,
             stops: FirstBytes::new(closers().chain(*b"})")),
             bare_stops: FirstBytes::new(closers().chain(*b",})]")),
-            quoted_stops: FirstBytes::new(closers().chain(*b"\"'\\})")),
+            quoted_stops: FirstBytes::new(closers().chain(*b"\"'})")),
             follow,
         })
     }
@@ -94,8 +97,8 @@ impl Frame {
     }
 
     /// Whether `byte` stands between a key and its value.
-    fn separates(&self, byte: u8) -> bool {
-        byte == b':' || byte == b'=' && matches!(self, Self::Object { paren: true, .. })
+    fn separates(byte: u8) -> bool {
+        matches!(byte, b':' | b'=')
     }
 }
 
@@ -171,6 +174,12 @@ impl<'a> Reader<'a, '_> {
     fn put_string(&mut self, text: &str) {
         let out = &mut *self.cx.out;
         string_piece(text, |piece| out.args(piece));
+    }
+
+    /// Tells that `text` at `at` was read as `read`.
+    fn repaired(&mut self, at: usize, text: &str, read: &str) {
+        let message = "this is not how the format writes it; it is read as what it stands for";
+        self.cx.out.repaired(Repair { at: at.cast_signed(), text, read, message });
     }
 
     /// Tells of bytes that have no place in the arguments.
@@ -251,6 +260,9 @@ impl Literals {
             reader.cx.out.note(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
             return Move::Broken(at);
         }
+        if byte == b'(' {
+            reader.repaired(at, "(", "{");
+        }
         self.frames.push(frame);
         reader.put(json);
         self.state = State::Item;
@@ -294,13 +306,12 @@ impl Literals {
                 self.state = State::Value(of);
                 Move::Go(at)
             }
-            Some(frame @ Frame::Object { .. }) => {
-                let (name, len) = match key(frame, reader, at) {
+            Some(Frame::Object { of, empty, .. }) => {
+                let (name, len) = match key(reader, at) {
                     Key::Found(name, len) => (name, len),
                     Key::More => return Move::More(at),
                     Key::Bad => return Move::Broken(at),
                 };
-                let Frame::Object { of, empty, .. } = frame else { return Move::Broken(at) };
                 let of = match (schema, *of) {
                     (Some(schema), _) if top => schema.parameter(&name),
                     (Some(schema), Some(of)) => schema.get(of).and_then(|of| of.member(&name)),
@@ -311,13 +322,18 @@ impl Literals {
                 reader.put_string(&name);
                 reader.put("\": ");
                 self.state = State::Value(of);
+                let separator = at + len - 1;
+                if reader.rest(separator).first() == Some(&b'=') {
+                    reader.repaired(separator, "=", ":");
+                }
                 Move::Go(at + len)
             }
         }
     }
 
     fn look<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Look<'a> {
-        Look { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
+        let (limits, schema, eof) = (reader.cx.limits, reader.cx.schema, reader.cx.eof);
+        Look { spec: reader.spec, frames: &self.frames, limits, schema, eof }
     }
 
     /// The output ends; `at` is where the bytes begin that are not taken. Says whether the arguments are complete.
@@ -329,7 +345,7 @@ impl Literals {
             reader.unplaced(at, left);
         }
         if stopped && blank && matches!(self.state, State::Bare(_)) {
-            self.finish_bare(reader);
+            self.finish_bare(reader, reader.input.len());
         }
         let complete = stopped
             && blank
@@ -363,22 +379,22 @@ enum Key<'a> {
 }
 
 /// Reads a key and its separator: delimited, in plain quotes, or bare.
-fn key<'a>(frame: &Frame, reader: &Reader<'a, '_>, at: usize) -> Key<'a> {
+fn key<'a>(reader: &Reader<'a, '_>, at: usize) -> Key<'a> {
     let rest = reader.rest(at);
     let most = reader.cx.limits.name;
     match reader.spec.open.at(rest) {
-        Match::Full(n) => return enclosed_key(frame, reader, (at, n), reader.spec.close.text()),
+        Match::Full(n) => return enclosed_key(reader, (at, n), reader.spec.close.text()),
         Match::Partial => return Key::More,
         Match::No => {}
     }
     match rest.first() {
-        Some(b'"') => return enclosed_key(frame, reader, (at, 1), "\""),
-        Some(b'\'') => return enclosed_key(frame, reader, (at, 1), "'"),
+        Some(b'"') => return enclosed_key(reader, (at, 1), "\""),
+        Some(b'\'') => return enclosed_key(reader, (at, 1), "'"),
         _ => {}
     }
-    let ends = |b: &u8| frame.separates(*b) || matches!(b, b',' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<');
+    let ends = |b: &u8| Frame::separates(*b) || matches!(b, b',' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<');
     match rest.iter().take(most + 1).position(ends) {
-        Some(n) if n > 0 && frame.separates(rest[n]) => Key::Found(reader.slice(at, at + n).trim_end().into(), n + 1),
+        Some(n) if n > 0 && Frame::separates(rest[n]) => Key::Found(reader.slice(at, at + n).trim_end().into(), n + 1),
         Some(_) => Key::Bad,
         None if rest.len() > most => Key::Bad,
         None => Key::More,
@@ -386,7 +402,7 @@ fn key<'a>(frame: &Frame, reader: &Reader<'a, '_>, at: usize) -> Key<'a> {
 }
 
 /// Reads a key between an opener (where it stands, its length) and a closer that the separator follows.
-fn enclosed_key<'a>(frame: &Frame, reader: &Reader<'a, '_>, opener: (usize, usize), closer: &str) -> Key<'a> {
+fn enclosed_key<'a>(reader: &Reader<'a, '_>, opener: (usize, usize), closer: &str) -> Key<'a> {
     let start = opener.0 + opener.1;
     let text = reader.slice(start, reader.input.len());
     for (n, _) in text.match_indices(closer) {
@@ -398,7 +414,7 @@ fn enclosed_key<'a>(frame: &Frame, reader: &Reader<'a, '_>, opener: (usize, usiz
         match behind.get(gap) {
             _ if gap > reader.cx.limits.blank => return Key::Bad,
             None => return Key::More,
-            Some(b) if frame.separates(*b) => {
+            Some(b) if Frame::separates(*b) => {
                 return Key::Found(text.get(..n).unwrap_or_default().into(), opener.1 + n + closer.len() + gap + 1);
             }
             Some(_) => {}

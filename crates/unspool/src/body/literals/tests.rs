@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::body::Out;
+use crate::body::{Out, Repair};
 use crate::format::file::{List, LiteralsWords};
 use crate::limits::Limits;
 use crate::schema::FunctionSchema;
@@ -13,6 +13,7 @@ struct Read {
     args: String,
     left: String,
     unplaced: String,
+    repairs: Vec<String>,
     status: Option<Status>,
 }
 
@@ -23,6 +24,9 @@ impl Out for Read {
     fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         assert_eq!(kind, DiagnosticKind::UnplacedText);
         self.unplaced.push_str(text);
+    }
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.repairs.push(format!("{} -> {}", repair.text, repair.read));
     }
 }
 
@@ -111,7 +115,8 @@ fn delimited_values_are_strings() {
         r#"{"leaf": "a \"b\" } ] { :, <tool_call| call:x{y:1} <|\""}"#,
     );
     gives(&spec, "{leaf:<|\"|>l1\nl2 茶 🍵<|\"|>}", r#"{"leaf": "l1\nl2 茶 🍵"}"#);
-    gives(&spec, r#"{leaf:<|"|>a <|"|> b<|"|>, x:1}"#, r#"{"leaf": "a <|\"|> b", "x": 1}"#);
+    gives(&spec, r#"{leaf:<|"|>a <|"|> b<|"|>, x:1}"#, r#"{"leaf": "a \" b", "x": 1}"#);
+    gives(&spec, r#"{leaf:<|"|>a <|"|>, b<|"|>, x y:1}"#, r#"{"leaf": "a \", b", "x y": 1}"#);
     gives(&spec, r#"{<|"|>leaf<|"|>:<|"|>dill<|"|>, <|"|>minutes<|"|>: 3}"#, r#"{"leaf": "dill", "minutes": 3}"#);
 }
 
@@ -125,17 +130,23 @@ fn bare_values_follow_the_schema_and_else_their_spelling() {
     );
     gives(
         &spec,
-        "{a:5,b:-1.50,c:true,d:null,e:x y,f:007,g:1e999,h:}",
-        r#"{"a": 5, "b": -1.50, "c": true, "d": null, "e": "x y", "f": "007", "g": "1e999", "h": ""}"#,
+        "{a:5,b c:-1.50,c:true,d:null,f:007,g:1e999,h:}",
+        r#"{"a": 5, "b c": -1.50, "c": true, "d": null, "f": "007", "g": "1e999", "h": ""}"#,
     );
     gives(
         &spec,
         "{opts:{label:5,depth:2},tags:[1, a,<|\"|>b<|\"|>]}",
         r#"{"opts": {"label": "5", "depth": 2}, "tags": ["1", "a", "b"]}"#,
     );
+    gives(&spec, "{e:x y, f: z,leaf:1, 2}", r#"{"e": "x y, f: z", "leaf": "1, 2"}"#);
+    gives(
+        &spec,
+        "{opts:{label:a, b: c, depth:3},x:{y:a b, z:c}}",
+        r#"{"opts": {"label": "a, b: c", "depth": 3}, "x": {"y": "a b", "z": "c"}}"#,
+    );
     gives(&spec, "{leaf:tram times, Bergen<|\"|>,minutes:4}", r#"{"leaf": "tram times, Bergen", "minutes": 4}"#);
     gives(&spec, "{other:12<|\"|>}", r#"{"other": "12"}"#);
-    gives(&spec, "{maybe:nullify,n:1}", r#"{"maybe": "nullify", "n": 1}"#);
+    gives(&spec, "{maybe:nullify,minutes:1}", r#"{"maybe": "nullify", "minutes": 1}"#);
 }
 
 #[test]
@@ -163,7 +174,8 @@ fn plain_quotes_delimit_too() {
         r#"{refs:["r_17",'r_18'],opts:{"mode": "fast", "n": 2},name:<|"|>x<|"|>}"#,
         r#"{"refs": ["r_17", "r_18"], "opts": {"mode": "fast", "n": 2}, "name": "x"}"#,
     );
-    gives(&spec, r#"{a:"say \"no\", \u00e9\n\/",b:'it's, so'}"#, r#"{"a": "say \"no\", é\n/", "b": "it's, so"}"#);
+    gives(&spec, r#"{a:"say \"no\", \n",b:'it's, so'}"#, r#"{"a": "say \\\"no\\\", \\n", "b": "it's, so"}"#);
+    gives(&spec, r"{leaf='^:\s+\d, {x}',minutes=3}", r#"{"leaf": "^:\\s+\\d, {x}", "minutes": 3}"#);
     gives(&spec, r#"{a:{b:"x } y"},c:"p", d:1}"#, r#"{"a": {"b": "x } y"}, "c": "p", "d": 1}"#);
     gives(&spec, r#"{a:"the "b", the c"}"#, r#"{"a": "the \"b\", the c"}"#);
 }
@@ -257,7 +269,7 @@ fn the_end_of_the_output() {
 #[test]
 fn delimiters_are_checked_when_the_format_is_read() {
     let error = LiteralsSpec::new(&Tools::default(), Follow::default()).unwrap_err();
-    assert!(error.contains("literals.string") && error.contains("hint:"), "{error}");
+    assert!(error.message.contains("literals.string") && error.hint.is_some(), "{error:?}");
 }
 
 const FRAGMENTS: &[&str] = &[

@@ -3,28 +3,27 @@
 use super::look::Place;
 use super::{Literals, Move, Reader, State};
 use crate::body::Eof;
-use crate::body::kwargs::text::{Escape, Quotes};
 use crate::scan::{Match, is_blank};
 
 impl Literals {
     /// Inside a delimited value.
     pub(super) fn delimited(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
         let Some(found) = reader.spec.stops.find(reader.input.as_bytes(), at) else {
-            self.write(reader, at, reader.input.len());
+            self.write(reader, reader.slice(at, reader.input.len()));
             return Move::More(reader.input.len());
         };
-        self.write(reader, at, found);
+        self.write(reader, reader.slice(at, found));
         let rest = reader.rest(found);
         let delimiter = reader.spec.close.at(rest);
         if let Match::Full(n) = delimiter {
             return match self.look(reader).after_delimiter(Place::Value, &rest[n..]) {
                 Match::Partial => Move::More(found),
-                Match::No => self.data(reader, found, n),
+                Match::No => self.quotation_mark(reader, found, n),
                 Match::Full(_) => {
                     if matches!(self.state, State::Delimited) {
                         reader.put("\"");
                     }
-                    self.finish_pending(reader, false);
+                    self.finish_pending(reader, found, false);
                     Move::Go(found + n)
                 }
             };
@@ -36,14 +35,13 @@ impl Literals {
         }
     }
 
-    /// Inside plain quotes. JSON's escapes are understood.
+    /// Inside plain quotes, where all is taken as it stands.
     pub(super) fn quoted(&mut self, reader: &mut Reader<'_, '_>, at: usize, quote: u8) -> Move {
         let found = reader.spec.quoted_stops.find(reader.input.as_bytes(), at).unwrap_or(reader.input.len());
         reader.put_string(reader.slice(at, found));
         let rest = reader.rest(found);
         match rest.first() {
             None => Move::More(found),
-            Some(b'\\') => self.escaped(reader, found, quote),
             Some(byte) if *byte == quote => match self.look(reader).after_quote(Place::Value, &rest[1..]) {
                 // A quote right at the cut-off end may be its string's end, or data.
                 Match::Full(_) if reader.cx.eof == Eof::Length && rest[1..].iter().all(|b| is_blank(*b)) => {
@@ -65,35 +63,24 @@ impl Literals {
         }
     }
 
-    fn escaped(&mut self, reader: &mut Reader<'_, '_>, at: usize, quote: u8) -> Move {
-        let rest = reader.rest(at);
-        let quotes = Quotes { quote, triple: false, raw: false, braces: false };
-        match (rest.get(1), quotes.escape(rest)) {
-            (_, Escape::More) => Move::More(at),
-            (Some(b'/'), _) => {
-                reader.put("/");
-                Move::Go(at + 2)
-            }
-            (_, Escape::Nothing(n)) => Move::Go(at + n),
-            (_, Escape::Data(n)) => self.data(reader, at, n),
-            (_, Escape::Char(c, n)) => {
-                reader.put_string(c.encode_utf8(&mut [0; 4]));
-                Move::Go(at + n)
-            }
-        }
+    /// `n` bytes are a delimiter that ends nothing: the model meant a quotation mark.
+    fn quotation_mark(&mut self, reader: &mut Reader<'_, '_>, at: usize, n: usize) -> Move {
+        reader.repaired(at, reader.slice(at, at + n), "\"");
+        self.write(reader, "\"");
+        Move::Go(at + n)
     }
 
     /// `n` bytes are data as they stand.
     fn data(&mut self, reader: &mut Reader<'_, '_>, at: usize, n: usize) -> Move {
-        self.write(reader, at, at + n);
+        self.write(reader, reader.slice(at, at + n));
         Move::Go(at + n)
     }
 
-    fn write(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
+    fn write(&mut self, reader: &mut Reader<'_, '_>, text: &str) {
         if matches!(self.state, State::Untyped(_)) {
-            self.hold(reader, from, to);
+            self.hold(reader, text);
         } else {
-            reader.put_string(reader.slice(from, to));
+            reader.put_string(text);
         }
     }
 }

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::look::{Place, first_of};
 use super::{Literals, Move, Reader, State};
+use crate::body::give;
 use crate::format::file::Delimited;
 use crate::scan::{Match, is_blank};
 use crate::schema::{Type, TypeId};
-use crate::typing::{Converted, Forms, Guess, Want, convert};
+use crate::typing::{Converted, Forms, Guess, Want, convert, spells_scalar};
 
 /// A value that is being read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,7 +22,12 @@ pub(super) struct Pending {
     text: String,
     /// It is a string, whose opening quote is written.
     opened: bool,
+    /// Its first bytes, while they may be a number, a boolean or null; `None`: they are none.
+    scalar: Option<String>,
 }
+
+/// Longest bare value that can be a number, a boolean or null, in bytes.
+const LONGEST_SCALAR: usize = 64;
 
 fn type_of<'c>(reader: &Reader<'_, 'c>, of: Option<TypeId>) -> Option<&'c Type> {
     reader.cx.schema?.get(of?)
@@ -32,7 +38,7 @@ impl Pending {
         let want = Want::Schema(type_of(reader, of));
         let forms = Forms::of(want, reader.spec.rules(reader.cx.limits.depth));
         let guess = if forms.is_string_only() { Guess::String } else { Guess::Start };
-        Self { of, forms, guess, trims, text: String::new(), opened: false }
+        Self { of, forms, guess, trims, text: String::new(), opened: false, scalar: trims.then(String::new) }
     }
 
     /// What is held although it is part of the value.
@@ -44,6 +50,12 @@ impl Pending {
     pub(super) fn push(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
         if piece.is_empty() {
             return;
+        }
+        if let Some(scalar) = &mut self.scalar {
+            scalar.push_str(piece);
+            if scalar.len() > LONGEST_SCALAR {
+                self.scalar = None;
+            }
         }
         if self.opened {
             self.write(reader, piece);
@@ -79,8 +91,8 @@ impl Pending {
         }
     }
 
-    /// The value is over. `is_string`: whatever the schema says.
-    pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, is_string: bool) {
+    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if self.opened {
             reader.put("\"");
             return;
@@ -91,7 +103,7 @@ impl Pending {
         } else {
             convert(text, Want::Schema(type_of(reader, self.of)), reader.spec.rules(reader.cx.limits.depth))
         };
-        converted.write(&mut |piece| reader.put(piece));
+        give(&converted, reader.cx.out, &self.text, end);
     }
 }
 
@@ -116,6 +128,7 @@ impl Literals {
         match rest.first() {
             Some(byte @ (b'{' | b'[')) => return self.open(reader, at, *byte, of),
             Some(quote @ (b'"' | b'\'')) => {
+                reader.repaired(at, reader.slice(at, at + 1), reader.spec.open.text());
                 reader.put("\"");
                 self.state = State::Quoted(*quote);
                 return Move::Go(at + 1);
@@ -129,15 +142,15 @@ impl Literals {
     /// Inside a bare value.
     pub(super) fn bare(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
         let Some(found) = reader.spec.bare_stops.find(reader.input.as_bytes(), at) else {
-            self.hold(reader, at, reader.input.len());
+            self.hold(reader, reader.slice(at, reader.input.len()));
             return Move::More(reader.input.len());
         };
-        self.hold(reader, at, found);
+        self.hold(reader, reader.slice(at, found));
         let rest = reader.rest(found);
         let delimiter = reader.spec.close.at(rest);
         let look = self.look(reader);
         let ends = match (rest[0], delimiter) {
-            (b',', _) => look.after_comma(&self.frames, &rest[1..]),
+            (b',', _) => look.comma_ends_bare(self.is_scalar(), &rest[1..]),
             (byte, _) if self.frames.last().is_some_and(|frame| frame.closer() == byte) => Match::Full(0),
             // The opening delimiter was left out.
             (_, Match::Full(n)) => look.after_delimiter(Place::Value, &rest[n..]),
@@ -149,36 +162,44 @@ impl Literals {
         match (ends, delimiter) {
             (Match::Partial, _) => Move::More(found),
             (Match::Full(_), Match::Full(n)) => {
-                self.finish_pending(reader, reader.spec.delimited == Delimited::String);
+                self.finish_pending(reader, found, reader.spec.delimited == Delimited::String);
                 Move::Go(found + n)
             }
             (Match::Full(_), _) => {
-                self.finish_bare(reader);
+                self.finish_bare(reader, found);
                 Move::Go(found)
             }
             (Match::No, delimiter) => {
                 let n = if let Match::Full(n) = delimiter { n } else { reader.char_len(found) };
-                self.hold(reader, found, found + n);
+                self.hold(reader, reader.slice(found, found + n));
                 Move::Go(found + n)
             }
         }
     }
 
     /// More of a value that is held or typed.
-    pub(super) fn hold(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
+    pub(super) fn hold(&mut self, reader: &mut Reader<'_, '_>, text: &str) {
         if let State::Bare(pending) | State::Untyped(pending) = &mut self.state {
-            pending.push(reader, reader.slice(from, to));
+            pending.push(reader, text);
         }
     }
 
-    pub(super) fn finish_bare(&mut self, reader: &mut Reader<'_, '_>) {
-        self.finish_pending(reader, false);
+    /// Whether the bare value so far is a whole number, boolean or null.
+    fn is_scalar(&self) -> bool {
+        match &self.state {
+            State::Bare(pending) => pending.scalar.as_deref().is_some_and(|text| spells_scalar(text.trim())),
+            _ => false,
+        }
     }
 
-    /// The value is over. `is_string`: whatever the schema says.
-    pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, is_string: bool) {
+    pub(super) fn finish_bare(&mut self, reader: &mut Reader<'_, '_>, end: usize) {
+        self.finish_pending(reader, end, false);
+    }
+
+    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if let State::Bare(pending) | State::Untyped(pending) = &self.state {
-            pending.finish(reader, is_string);
+            pending.finish(reader, end, is_string);
         }
         self.state = State::After;
     }

@@ -15,13 +15,13 @@ mod value;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::escape::blank_marks;
-use self::opening::{Opening, Tried};
+use self::opening::{Head, Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
 use super::ends::{Structure, first_match};
 use super::object::Object;
-use super::{Cx, Eof, Status, Step};
+use super::{Cx, Eof, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::scan::{Literal, Match};
@@ -97,6 +97,37 @@ impl<'s> Turn<'s, '_, '_> {
     fn note(&mut self, kind: DiagnosticKind, text: &str, message: &str) {
         self.cx.out.note(kind, self.at, text, message);
     }
+
+    /// Tells that `text`, so many bytes into the rest, was read as `read`.
+    fn repaired(&mut self, offset: usize, text: &str, read: &str) {
+        let message = match (text.is_empty(), read.is_empty()) {
+            (true, _) => "this marker is missing; it is read as if it stood here",
+            (_, true) => "this marker stands here twice; it counts once",
+            _ => "this closer is spelled as the format does not write it",
+        };
+        self.cx.out.repaired(Repair { at: (self.at + offset).cast_signed(), text, read, message });
+    }
+
+    /// Tells what of an opening was mended.
+    fn tell_repairs(&mut self, head: &Head, held: &str) {
+        if head.lacks_opener {
+            self.repaired(0, "", self.spec.template(head.template).first.text());
+        }
+        for &(from, to) in &head.thread.repeats {
+            self.repaired(from, held.get(from..to).unwrap_or_default(), "");
+        }
+    }
+
+    /// Whether a call's closer stands here in another spelling, and structure behind it.
+    fn misspelled_end(&self) -> Match {
+        self.spec.misspelled_end(self.rest().as_bytes(), self.cx.limits.blank)
+    }
+
+    /// Whether an opening that failed did so for want of the value's opener alone.
+    fn may_lack_value_opener(&self, head: &Head) -> bool {
+        let template = self.spec.template(head.template);
+        template.key_close.is_some() && head.thread.wants_last(&template.opening)
+    }
 }
 
 impl Params {
@@ -146,10 +177,16 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
             Match::Partial => return if turn.is_last() { at_the_end(turn) } else { Next::Wait },
             Match::No => {}
         }
+        match turn.misspelled_end() {
+            Match::Full(_) => return Next::Over(turn.object.end(turn.cx.out)),
+            Match::Partial if !turn.is_last() => return Next::Wait,
+            Match::Partial | Match::No => {}
+        }
     }
     let held = turn.rest();
-    match opening.advance(turn.spec, held, turn.cx.limits) {
+    match opening.advance(turn.spec, held, (turn.cx.limits, turn.object.has_members())) {
         Tried::Fits(head) => {
+            turn.tell_repairs(&head, held);
             turn.at += head.thread.pos;
             match Value::new(turn, &head, held) {
                 Some(value) => Next::To(State::Value(Box::new(value))),
@@ -158,7 +195,16 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
         }
         Tried::Wait if turn.is_last() => cut_opening(turn, opening),
         Tried::Wait => Next::Wait,
-        Tried::No(Some(head)) => {
+        Tried::No(Some(head)) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
+        Tried::No(failed) => no_opening(turn, failed),
+    }
+}
+
+/// No template fits; `failed` is one that failed after its key.
+fn no_opening(turn: &mut Turn<'_, '_, '_>, failed: Option<Box<Head>>) -> Next {
+    let held = turn.rest();
+    match failed {
+        Some(head) => {
             // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
             if let Some(key) = head.thread.value(Slot::Key, held) {
                 turn.object.key(turn.cx.out, &turn.spec.key(key));
@@ -172,8 +218,47 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
             turn.at += read;
             Next::Over(Status::Broken)
         }
-        Tried::No(None) => Next::To(State::Skip(Skip::default())),
+        None => Next::To(State::Skip(Skip::default())),
     }
+}
+
+/// Behind a key whose value's opener is missing, text up to the value's closer is the value. If the call's closer or the
+/// next key comes first, there is none.
+fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>) -> Next {
+    let held = turn.rest();
+    let spec = turn.spec;
+    let start = head.thread.pos;
+    let bytes = held.as_bytes();
+    let mut from = opening.searched().max(start);
+    loop {
+        let Some(at) = spec.in_value.find(bytes, from.min(bytes.len())) else {
+            return wait_for_value(turn, opening, head, bytes.len());
+        };
+        let close = spec.template(head.template).close.at(&bytes[at..]);
+        match (close, first_match(&spec.structure, &bytes[at..])) {
+            (Match::Full(_), _) => {
+                turn.repaired(start, "", spec.value_opener(head.template));
+                turn.tell_repairs(&head, held);
+                turn.at += start;
+                return match Value::new(turn, &head, held) {
+                    Some(value) => Next::To(State::Value(Box::new(value))),
+                    None => Next::To(State::default()),
+                };
+            }
+            (_, Match::Full(_)) => return no_opening(turn, Some(head)),
+            (Match::Partial, _) | (_, Match::Partial) => return wait_for_value(turn, opening, head, at),
+            (Match::No, Match::No) => from = at + 1,
+        }
+    }
+}
+
+/// The value's end has not come; too long a wait is none.
+fn wait_for_value(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>, searched: usize) -> Next {
+    if searched - head.thread.pos > turn.cx.limits.argument {
+        return no_opening(turn, Some(head));
+    }
+    opening.keep(head, searched);
+    if turn.is_last() { cut_opening(turn, opening) } else { Next::Wait }
 }
 
 /// The output ends between two parameters (half a marker apart).
@@ -195,7 +280,7 @@ fn note_cut_opening(turn: &mut Turn<'_, '_, '_>, lost: &str) {
 /// The output ends in an opening.
 fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     let held = turn.rest();
-    let Some(head) = opening.first().filter(|head| head.thread.pos > 0) else {
+    let Some(head) = opening.begun().filter(|head| head.thread.pos > 0) else {
         return at_the_end(turn);
     };
     let lost = if let Some(key) = head.thread.value(Slot::Key, held) {

@@ -16,6 +16,8 @@ pub(super) struct Opening {
     heads: Vec<Head>,
     /// One that failed after its key.
     failed: Option<Box<Head>>,
+    /// How far the bytes behind that one have been looked through for the end of a value without an opener.
+    searched: usize,
 }
 
 /// A template's opening, as far as it has been read.
@@ -23,6 +25,8 @@ pub(super) struct Opening {
 pub(super) struct Head {
     pub(super) template: usize,
     pub(super) thread: Thread,
+    /// The key's opener is missing.
+    pub(super) lacks_opener: bool,
 }
 
 /// What a look at an opening gave.
@@ -36,9 +40,14 @@ pub(super) enum Tried {
 }
 
 impl Opening {
+    /// The one that bytes are held for.
+    pub(super) fn begun(&self) -> Option<&Head> {
+        self.heads.first().or(self.failed.as_deref())
+    }
+
     /// Whether bytes are held for it.
     pub(super) fn is_under_way(&self) -> bool {
-        !self.heads.is_empty()
+        !self.heads.is_empty() || self.failed.is_some()
     }
 
     /// The template that is being tried.
@@ -54,21 +63,20 @@ impl Opening {
         })
     }
 
-    /// Reads on over the bytes held since the opening began.
-    pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, limits: &Limits) -> Tried {
-        if self.heads.is_empty() {
-            let bytes = held.as_bytes();
-            let may_fit = spec.templates.iter().enumerate().filter(|(_, t)| t.first.at(bytes) != Match::No);
-            self.heads.extend(may_fit.map(|(template, _)| Head { template, thread: Thread::at(0) }));
+    /// Reads on over the bytes held since the opening began. `may_lack`: the opener of a key may be missing here.
+    pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, (limits, may_lack): (&Limits, bool)) -> Tried {
+        if self.heads.is_empty() && self.failed.is_none() {
+            self.heads = heads(spec, held.as_bytes(), may_lack);
         }
         let held = if spec.marks { escape::blank_marks(held) } else { Cow::Borrowed(held) };
         while let Some(head) = self.heads.first_mut() {
             match head.thread.advance(&spec.template(head.template).opening, &held, false, limits) {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
-                Advance::More | Advance::Fail => {
+                Advance::More | Advance::Fail | Advance::Another | Advance::Ended => {
                     let head = self.heads.remove(0);
-                    if self.failed.is_none() && head.thread.value(Slot::Key, &held).is_some() {
+                    let has_key = !head.lacks_opener && head.thread.value(Slot::Key, &held).is_some();
+                    if self.failed.is_none() && has_key {
                         self.failed = Some(Box::new(head));
                     }
                 }
@@ -76,4 +84,32 @@ impl Opening {
         }
         Tried::No(self.failed.take())
     }
+
+    /// Keeps the one that failed after its key, until it is known where its value ends.
+    pub(super) fn keep(&mut self, head: Box<Head>, searched: usize) {
+        self.failed = Some(head);
+        self.searched = searched;
+    }
+
+    /// How far the bytes behind a key have been looked through.
+    pub(super) fn searched(&self) -> usize {
+        self.searched
+    }
+}
+
+/// The templates that may begin where `bytes` begin.
+fn heads(spec: &ParamsSpec, bytes: &[u8], may_lack: bool) -> Vec<Head> {
+    let all = || spec.templates.iter().enumerate();
+    let fits = all().filter(|(_, t)| t.first.at(bytes) != Match::No);
+    let mut heads: Vec<Head> =
+        fits.map(|(template, _)| Head { template, thread: Thread::at(0), lacks_opener: false }).collect();
+    if may_lack && heads.is_empty() {
+        let apart = all().filter(|(_, t)| t.key_close.is_some());
+        heads.extend(apart.map(|(template, t)| Head {
+            template,
+            thread: Thread::behind_first(&t.opening),
+            lacks_opener: true,
+        }));
+    }
+    heads
 }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use super::escape;
 use crate::body::Follow;
-use crate::body::ends::{Ender, enders};
+use crate::body::ends::{Ender, enders, first_match};
+use crate::body::tag::ClosingTag;
 use crate::format::file::{Escape, Tools, Trim, Typed};
-use crate::format::template::{Cut, Part, Slot, Template, cuts};
-use crate::head::Program;
+use crate::format::template::{Part, Slot, Template};
+use crate::head::{Program, ends_name};
 use crate::limits::Limits;
-use crate::scan::{FirstBytes, Literal, blanks};
+use crate::scan::{Cut, FirstBytes, Literal, Match, blanks, cuts};
+use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of parameters, compiled.
@@ -22,6 +24,8 @@ pub(crate) struct ParamsSpec {
     pub(super) after_call: Vec<Literal>,
     /// What may stand between parameters, and hence after a value's closer.
     pub(super) structure: Vec<Literal>,
+    /// The closers of a call that are tags, which count in other spellings too.
+    pub(super) call_tags: Vec<ClosingTag>,
     /// What ends a value whose own closer is missing.
     pub(super) enders: Vec<Ender>,
     /// The templates put an opening at the start of a line.
@@ -57,6 +61,10 @@ pub(super) struct ParamTemplate {
     /// Framing after it.
     pub(super) trail: Box<str>,
     pub(super) close: Literal,
+    /// The closer, if it is a tag.
+    pub(super) tag: Option<ClosingTag>,
+    /// Key and value have tags of their own: the key's closer.
+    pub(super) key_close: Option<Literal>,
     tails: Vec<Literal>,
     /// The template puts the opening at the start of a line.
     at_line_start: bool,
@@ -67,13 +75,14 @@ impl ParamsSpec {
     ///
     /// # Errors
     /// A template that cannot be read, or in which nothing marks where a parameter or its value ends.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, String> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
         if tools.param.is_empty() {
             return Err("`{params}` needs `tools.param`, the template of one parameter".into());
         }
         let templates =
             tools.param.iter().map(|source| ParamTemplate::new(source, tools.loose)).collect::<Result<Vec<_>, _>>()?;
         let enders = enders(&follow);
+        let call_tags = follow.call_close.iter().filter_map(ClosingTag::of).collect();
         let mut after_call = follow.call_close;
         after_call.extend(follow.block_close);
         after_call.extend(follow.call_open);
@@ -87,6 +96,7 @@ impl ParamsSpec {
             .flat_map(|t| [&t.close, &t.first])
             .chain(enders.iter().map(|e| &e.literal))
             .filter_map(Literal::first_byte)
+            .chain(templates.iter().any(|t| t.tag.is_some()).then_some(b'<'))
             .chain(escape.then_some([b'<', b'&']).into_iter().flatten())
             .chain(marks.then_some(escape::MARK));
         Ok(Self {
@@ -97,6 +107,7 @@ impl ParamsSpec {
             tails,
             after_call,
             structure,
+            call_tags,
             enders,
             typed: words.typed,
             unwrap: words.unwrap.to_vec(),
@@ -120,6 +131,42 @@ impl ParamsSpec {
         &self.templates[at.min(self.templates.len() - 1)]
     }
 
+    /// The marker in front of a value.
+    pub(super) fn value_opener(&self, template: usize) -> &str {
+        self.template(template).opening.last_literal().map_or("", Literal::text)
+    }
+
+    /// Whether a call's closer stands at the start of `rest` in another spelling, and behind it what may follow a call. The
+    /// end of the output is not enough.
+    pub(super) fn misspelled_end(&self, rest: &[u8], most: usize) -> Match {
+        for tag in &self.call_tags {
+            match tag.misspelled(rest) {
+                Match::No => {}
+                Match::Partial => return Match::Partial,
+                Match::Full(n) => {
+                    let gap = (self.blanks)(&rest[n..]);
+                    let behind = &rest[n + gap..];
+                    return match first_match(&self.after_call, behind) {
+                        _ if gap > most || tag.literal().at(behind) != Match::No => Match::No,
+                        Match::Full(_) => Match::Full(n),
+                        _ if behind.is_empty() => Match::Partial,
+                        other => other,
+                    };
+                }
+            }
+        }
+        Match::No
+    }
+
+    /// Whether a key without its opener stands at the start of `rest`: a name, and the closer that keys have.
+    pub(super) fn bare_key(&self, template: usize, rest: &[u8], most: usize) -> Match {
+        let Some(close) = &self.template(template).key_close else { return Match::No };
+        let Some(n) = rest.iter().take(most + 1).position(|byte| ends_name(*byte)) else {
+            return if rest.len() > most { Match::No } else { Match::Partial };
+        };
+        if rest[..n].trim_ascii().is_empty() { Match::No } else { close.at(&rest[n..]) }
+    }
+
     /// A parameter's name, decoded.
     pub(super) fn key<'a>(&self, raw: &'a str) -> Cow<'a, str> {
         if self.attr { escape::decode(raw) } else { Cow::Borrowed(raw) }
@@ -127,8 +174,8 @@ impl ParamsSpec {
 }
 
 impl ParamTemplate {
-    fn new(source: &str, loose: bool) -> Result<Self, String> {
-        let wrong = |what: &str| format!("parameter template {source:?}: {what}");
+    fn new(source: &str, loose: bool) -> Result<Self, Told> {
+        let wrong = |what: &str| Told::from(format!("parameter template {source:?}: {what}"));
         let template = Template::parse(source).map_err(|e| e.message)?;
         let value = template.position(|s| s == Slot::Value).ok_or_else(|| wrong("it has no `{value}`"))?;
         if !template.has(Slot::Key) {
@@ -154,11 +201,13 @@ impl ParamTemplate {
         }
         let mut closers = closers.into_iter();
         let close = closers.next().ok_or_else(|| wrong("no literal follows `{value}`"))?;
+        let key_close = opening.apart_from(Slot::Key).cloned();
         let tail = &source[source.trim_end().len()..];
         let head = &source[..source.len() - source.trim_start().len()];
         let at_line_start = tail.contains('\n') || head.contains('\n');
         let (lead, trail) = (lead.unwrap_or_default(), trail.unwrap_or_default());
-        Ok(Self { opening, first, lead, trail, close, tails: closers.collect(), at_line_start })
+        let (tag, tails) = (ClosingTag::of(&close), closers.collect());
+        Ok(Self { opening, first, lead, trail, close, tag, key_close, tails, at_line_start })
     }
 }
 

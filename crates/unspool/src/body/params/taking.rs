@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Turn;
 use super::opening::Head;
+use crate::body::{Repair, give};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Typed;
 use crate::format::template::Slot;
@@ -93,8 +94,8 @@ impl Taking {
         let target = Target::of(turn, head, held);
         let key = turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default());
         let forms = Forms::of(target.want(turn), turn.spec.rules(turn.cx.limits));
-        let may_unwrap = target != Target::String
-            && !turn.object.has_members()
+        turn.object.named(&key);
+        let may_unwrap = !turn.object.has_members()
             && turn.spec.unwrap.iter().any(|name| *name == key)
             && turn.cx.schema.is_some_and(|s| !s.declares(&key));
         if may_unwrap {
@@ -123,11 +124,11 @@ impl Taking {
         }
     }
 
-    /// The value is complete.
-    pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>) {
+    /// The value is complete; `behind` bytes of the input before the turn's place are no more of it.
+    pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>, behind: usize) {
         match self {
             Self::String => turn.cx.out.args("\""),
-            Self::Held(held) => held.end(turn),
+            Self::Held(held) => held.end(turn, behind),
         }
     }
 
@@ -169,16 +170,26 @@ impl Held {
         true
     }
 
-    fn end(self, turn: &mut Turn<'_, '_, '_>) {
+    /// The model said that the arguments are a string.
+    fn tell_unwrapped(&self, turn: &mut Turn<'_, '_, '_>, key: &str, arguments: &str, end: usize) {
+        if self.target == Target::String {
+            let at = end.cast_signed() - self.text.len().cast_signed();
+            let message = format!("`{key}` is no parameter of the function; the object in it is the arguments");
+            turn.cx.out.repaired(Repair { at, text: &self.text, read: arguments, message: &message });
+        }
+    }
+
+    fn end(self, turn: &mut Turn<'_, '_, '_>, behind: usize) {
         let rules = turn.spec.rules(turn.cx.limits);
-        if let Some(key) = self.unwrap {
+        if let Some(key) = &self.unwrap {
             if let Some(arguments) = object(&self.text, rules) {
                 turn.object.adopt(turn.cx.out, &arguments);
+                self.tell_unwrapped(turn, key, &arguments, turn.at - behind);
                 return;
             }
-            turn.object.key(turn.cx.out, &key);
+            turn.object.key(turn.cx.out, key);
         }
         let converted = convert(&self.text, self.target.want(turn), rules);
-        converted.write(&mut |json| turn.cx.out.args(json));
+        give(&converted, turn.cx.out, &self.text, turn.at - behind);
     }
 }

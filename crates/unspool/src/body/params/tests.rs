@@ -6,6 +6,7 @@ use crate::format::file::{Escape, List, ParamsWords, Silent, Tools, Trim, Typed}
 use crate::schema::FunctionSchema;
 
 mod lost;
+mod mended;
 
 /// A format of parameters, as its file says it.
 struct Format {
@@ -179,10 +180,10 @@ fn a_closer_in_a_value_counts_only_before_structure() {
         args(&lines(), body),
         "{\"text\": \"End a field with </parameter> and a call with </function> or </tool_call> please.\"}"
     );
-    let body = "<parameter=text>\nMentions </parameter>, then </function>, then <parameter=more> in a line.\n</parameter>\n</function>";
+    let body = "<parameter=text>\nMentions </parameter>, then </function>, then <parameter=other> in a line.\n</parameter>\n</function>";
     assert_eq!(
         args(&lines(), body),
-        "{\"text\": \"Mentions </parameter>, then </function>, then <parameter=more> in a line.\"}"
+        "{\"text\": \"Mentions </parameter>, then </function>, then <parameter=other> in a line.\"}"
     );
     let body = "<arg_key>text</arg_key><arg_value> </arg_key> </arg_valu <b> </arg_value></tool_call>";
     assert_eq!(args(&pairs(), body), "{\"text\": \" </arg_key> </arg_valu <b> \"}");
@@ -335,7 +336,7 @@ fn a_key_without_a_value_breaks_the_call() {
     for (body, rest) in [
         ("<arg_key>text</arg_key>oolong</tool_call>", "oolong</tool_call>"),
         ("<arg_key>text</arg_key>\n</tool_call>after", "</tool_call>after"),
-        ("<arg_key>text</arg_key>Aula</arg_value></tool_call>", "Aula</arg_value></tool_call>"),
+        ("<arg_key>text</arg_key>Aula<arg_key>count</arg_key>", "Aula<arg_key>count</arg_key>"),
     ] {
         let run = read(&pairs(), body, Eof::Stop);
         assert_eq!((run.args.as_str(), run.status), ("{\"text\": ", Some(Status::Broken)), "{body:?}");
@@ -388,7 +389,7 @@ fn templates_that_cannot_be_read_are_refused() {
     ] {
         let tools = Tools { param: List(vec![param.into()]), ..Tools::default() };
         let error = ParamsSpec::new(&tools, crate::body::Follow::default()).unwrap_err();
-        assert!(error.contains(what), "{error}");
+        assert!(error.message.contains(what), "{error:?}");
     }
     assert!(ParamsSpec::new(&Tools::default(), crate::body::Follow::default()).is_err());
 }

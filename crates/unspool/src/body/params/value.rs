@@ -11,6 +11,8 @@ use super::taking::Taking;
 use super::{Cx, Eof, Next, ParamsSpec, State, Turn, note_cut_opening};
 use crate::body::Status;
 use crate::body::ends::LookPast;
+use crate::body::tag::{self, ClosingTag, Tag, closes};
+use crate::format::template::Slot;
 use crate::json::write::string_piece;
 use crate::scan::{Match, blanks, is_blank, prefix};
 
@@ -29,6 +31,17 @@ pub(super) struct Value {
     /// The rest goes on with a run of white space that is too long to be trimmed.
     in_long_run: bool,
     look: Look,
+    /// The key, whose name a closing tag may have.
+    key: Box<str>,
+    open: OpenTags,
+}
+
+/// Tags in the value that nothing in it has closed: of the closer's own name, of that name without its sign, of the key.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct OpenTags {
+    full: u32,
+    bare: u32,
+    key: u32,
 }
 
 /// A look-ahead at what may end the value.
@@ -37,6 +50,8 @@ struct Look {
     /// The next parameter's opening.
     opening: Opening,
     past: LookPast,
+    /// Closers that stand in a row here, with white space alone between: how many, and where the last one ends.
+    run: Option<(usize, usize)>,
 }
 
 /// What begins at a byte.
@@ -46,6 +61,8 @@ enum Found {
     Undecided,
     /// The value is over; its own closer is so long (0: something else ends it).
     End(usize),
+    /// The value is over; a closer of so many bytes in another spelling ends it.
+    Misspelled(usize),
     /// So many bytes stand for this text.
     Char(char, usize),
     Text(&'static str, usize),
@@ -57,7 +74,7 @@ impl Value {
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Option<Self> {
         let taking = Taking::new(turn, head, held);
         if head.thread.closed {
-            taking.end(turn);
+            taking.end(turn, 0);
             return None;
         }
         Some(Self {
@@ -69,6 +86,8 @@ impl Value {
             held_blanks: 0,
             in_long_run: false,
             look: Look::default(),
+            key: turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default()).into(),
+            open: OpenTags::default(),
         })
     }
 
@@ -87,15 +106,24 @@ impl Value {
             };
             match self.found(turn, at) {
                 Found::Data => {
-                    self.look.past = LookPast::default();
+                    if let Some(tag) = &turn.spec.template(self.template).tag
+                        && !self.open.count(tag, &self.key, &turn.rest().as_bytes()[at..], turn.is_last())
+                    {
+                        return self.pause(turn, at);
+                    }
+                    self.look = Look::default();
                     self.scanned = at + 1;
                 }
                 Found::Undecided => return self.pause(turn, at),
                 Found::End(closer) => {
-                    let framing = self.framing(turn, at);
-                    self.give(turn, at - framing);
-                    turn.at += framing + closer;
-                    std::mem::replace(&mut self.taking, Taking::String).end(turn);
+                    self.tell_end(turn, at, closer);
+                    self.end(turn, at, closer);
+                    return Next::To(State::default());
+                }
+                Found::Misspelled(closer) => {
+                    let read = turn.spec.template(self.template).close.text();
+                    turn.repaired(at, &turn.rest()[at..at + closer], read);
+                    self.end(turn, at, closer);
                     return Next::To(State::default());
                 }
                 Found::Char(c, len) => self.give_for(turn, at, len, c.encode_utf8(&mut [0; 4])),
@@ -105,6 +133,25 @@ impl Value {
                     self.in_cdata = true;
                 }
             }
+        }
+    }
+
+    /// The value ends at `end` of the rest, with a closer of so many bytes.
+    fn end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, closer: usize) {
+        let framing = self.framing(turn, end);
+        self.give(turn, end - framing);
+        turn.at += framing + closer;
+        std::mem::replace(&mut self.taking, Taking::String).end(turn, framing + closer);
+    }
+
+    /// Tells of a closer that is missing, or stands there more than once.
+    fn tell_end(&self, turn: &mut Turn<'_, '_, '_>, at: usize, closer: usize) {
+        let close = &turn.spec.template(self.template).close;
+        let rest = &turn.rest()[at..];
+        match close.at(rest.as_bytes()) {
+            _ if closer == 0 => turn.repaired(at, "", close.text()),
+            Match::Full(n) if n < closer => turn.repaired(at + n, rest[n..closer].trim(), ""),
+            _ => {}
         }
     }
 
@@ -238,15 +285,9 @@ impl Value {
             return special;
         }
         let spec = turn.spec;
-        match spec.template(self.template).close.at(bytes) {
-            Match::No => {}
-            Match::Partial => return Found::Undecided,
-            Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure(&spec.structure)) {
-                Match::Full(_) => return Found::End(n),
-                Match::Partial if turn.is_last() => return Found::End(n),
-                Match::Partial => return Found::Undecided,
-                Match::No => {}
-            },
+        match self.own_closer(turn, bytes) {
+            Found::Data => {}
+            found => return found,
         }
         for ender in &spec.enders {
             match ender.literal.at(bytes) {
@@ -261,15 +302,114 @@ impl Value {
                 },
             }
         }
-        // A missing closer is repaired only where the next opening stands as the template writes it.
-        if spec.at_line_start && !turn.is_line_start(at) {
-            return Found::Data;
+        match self.misspelled_closer(turn, at) {
+            Found::Data => {}
+            found => return found,
         }
-        match self.look.opening.advance(spec, rest, turn.cx.limits) {
-            Tried::Fits(_) => Found::End(0),
+        self.next_opening(turn, at)
+    }
+
+    /// The value's closer, or a run of it: structure must follow the last one.
+    fn own_closer(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Found {
+        let spec = turn.spec;
+        let close = &spec.template(self.template).close;
+        let (mut count, mut end) = match (self.look.run, close.at(bytes)) {
+            (Some(run), _) => run,
+            (None, Match::No) => return Found::Data,
+            (None, Match::Partial) => return Found::Undecided,
+            (None, Match::Full(n)) => (1, n),
+        };
+        loop {
+            match self.look.past.follows(bytes, end, &turn.structure(&spec.structure)) {
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                Match::Full(_) | Match::Partial => break,
+                Match::No => {}
+            }
+            let again = end + (spec.blanks)(&bytes[end..]);
+            match spec.bare_key(self.template, &bytes[again..], turn.cx.limits.name) {
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                Match::Full(_) => break,
+                Match::Partial | Match::No => {}
+            }
+            match close.at(&bytes[again..]) {
+                Match::Full(n) if again + n <= turn.cx.limits.blank => (count, end) = (count + 1, again + n),
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                _ => return Found::Data,
+            }
+            self.look.run = Some((count, end));
+        }
+        // As many openers in the value as there are closers too many: those are the value's.
+        if count > 1 && self.open.full as usize >= count - 1 { Found::Data } else { Found::End(end) }
+    }
+
+    /// A closer in another spelling, if structure follows, no closer of its own does, and nothing in the value opened it.
+    fn misspelled_closer(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
+        let spec = turn.spec;
+        let template = spec.template(self.template);
+        let Some(tag) = &template.tag else { return Found::Data };
+        let bytes = &turn.rest().as_bytes()[at..];
+        let by_key = if &*self.key == tag.name() { Match::No } else { closes(&self.key, bytes) };
+        let (found, open) = match (by_key, tag.misspelled(bytes)) {
+            (Match::Full(n), _) => (Match::Full(n), self.open.key),
+            (_, Match::Full(n)) if bytes[2..].starts_with(tag.name().as_bytes()) => (Match::Full(n), self.open.full),
+            (_, Match::Full(n)) => (Match::Full(n), self.open.bare),
+            (Match::Partial, _) | (_, Match::Partial) => (Match::Partial, 0),
+            (Match::No, Match::No) => (Match::No, 0),
+        };
+        match found {
+            Match::Full(n) if open == 0 => {
+                let past = &bytes[n + (spec.blanks)(&bytes[n..])..];
+                let follows = self.look.past.follows(bytes, n, &turn.structure(&spec.structure));
+                match follows {
+                    Match::Full(_) => Found::Misspelled(n),
+                    Match::Partial if !turn.is_last() => Found::Undecided,
+                    Match::Partial => Found::Data,
+                    Match::No => match spec.misspelled_end(past, turn.cx.limits.blank) {
+                        Match::Full(_) => Found::Misspelled(n),
+                        Match::Partial if !turn.is_last() => Found::Undecided,
+                        _ => Found::Data,
+                    },
+                }
+            }
+            Match::Partial if !turn.is_last() => Found::Undecided,
+            _ => Found::Data,
+        }
+    }
+
+    /// A missing closer is repaired only where the next opening stands whole: at the start of a line, if the templates put
+    /// one there, with any key; elsewhere with a key that the schema declares and the call does not have yet.
+    fn next_opening(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
+        let spec = turn.spec;
+        let rest = &turn.rest()[at..];
+        match self.look.opening.advance(spec, rest, (turn.cx.limits, false)) {
             Tried::Wait => Found::Undecided,
             Tried::No(_) => Found::Data,
+            Tried::Fits(head) => {
+                let key = spec.key(head.thread.value(Slot::Key, rest).unwrap_or_default());
+                let is_declared = turn.cx.schema.is_some_and(|schema| schema.declares(&key));
+                let counts = spec.at_line_start && turn.is_line_start(at) || is_declared && !turn.object.has(&key);
+                if counts { Found::End(0) } else { Found::Data }
+            }
         }
+    }
+}
+
+impl OpenTags {
+    /// Counts the tag at the start of `bytes`, which is data. False: more bytes must show which it is.
+    fn count(&mut self, tag: &ClosingTag, key: &str, bytes: &[u8], is_last: bool) -> bool {
+        let names = [(tag.name(), &mut self.full), (tag.bare(), &mut self.bare), (key, &mut self.key)];
+        let found = names.map(|(name, count)| (tag::tag(name, bytes), count));
+        if !is_last && found.iter().any(|(tag, _)| *tag == Tag::Partial) {
+            return false;
+        }
+        for (tag, count) in found {
+            match tag {
+                Tag::Opens => *count = count.saturating_add(1),
+                Tag::Closes => *count = count.saturating_sub(1),
+                Tag::Other | Tag::Partial => {}
+            }
+        }
+        true
     }
 }
 

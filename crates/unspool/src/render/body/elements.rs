@@ -2,15 +2,15 @@
 
 use serde_json::value::RawValue;
 
+use crate::format::marker::literal_text;
 use crate::format::template::{Slot, Template};
 use crate::limits::Limits;
 use crate::schema::Kinds;
 use crate::typing::Rules;
 
 use super::super::RenderError;
-use super::super::markup::{Literals, literal_text};
+use super::super::markup::Literals;
 use super::super::value::{Json, repeated};
-use super::super::words::{before, template};
 use super::super::writer::fill_parts;
 use super::typed::{self, Typed};
 use super::{Cx, Members, check_key};
@@ -18,22 +18,24 @@ use super::{Cx, Members, check_key};
 /// Writes `<port>Looe</port><days>3</days>`.
 pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
     let tools = &cx.syntax.file.tools;
-    let (open, close) = (template(&tools.elements.open)?, template(&tools.elements.close)?);
+    let (open, close) = &cx.syntax.file.syntax.element;
     let mut tags = Literals::new(tools.loose);
-    tags.add([&open, &close].map(|t| literal_text(before(t, |s| s == Slot::Key))));
-    let elements =
-        Elements { open, close, item: &tools.elements.item, tags, rules: typed::rules(tools.silent, tools.python) };
+    tags.add([open, close].map(|t| literal_text(t.before(|s| s == Slot::Key))));
+    let limits = cx.syntax.limits();
+    let rules = typed::rules(tools.silent, tools.python, limits);
+    let elements = Elements { open, close, item: &tools.elements.item, tags, rules, limits };
     elements.members(arguments, |key| Typed::parameter(cx.schema, key), out)
 }
 
 struct Elements<'a> {
-    open: Template,
-    close: Template,
+    open: &'a Template,
+    close: &'a Template,
     /// Name of a list's elements.
     item: &'a str,
     /// What begins a tag.
     tags: Literals,
     rules: Rules,
+    limits: &'a Limits,
 }
 
 impl Elements<'_> {
@@ -54,7 +56,7 @@ impl Elements<'_> {
     }
 
     fn check_name(&self, key: &str) -> Result<(), RenderError> {
-        check_key(key, false)?;
+        check_key(key, false, self.limits)?;
         if key.starts_with(['/', '$']) || key.contains(char::is_whitespace) {
             return Err(RenderError::at("", "is no name that an element can have"));
         }
@@ -68,9 +70,9 @@ impl Elements<'_> {
                 Ok(())
             })
         };
-        tag(&self.open, out)?;
+        tag(self.open, out)?;
         self.value(raw, place, out)?;
-        tag(&self.close, out)
+        tag(self.close, out)
     }
 
     fn value(&self, raw: &RawValue, place: Typed<'_>, out: &mut String) -> Result<(), RenderError> {
@@ -112,7 +114,7 @@ impl Elements<'_> {
         if !kinds.is_empty() && kinds.or(containers()) == containers() {
             return refuse("is no list or object, and the schema allows nothing else".to_owned());
         }
-        if text.len() > Limits::default().argument {
+        if text.len() > self.limits.argument {
             return refuse("is longer than a value may be whose type needs its end".to_owned());
         }
         if let Some(tag) = self.tags.within(text, "") {

@@ -2,14 +2,16 @@
 
 use serde_json::value::RawValue;
 
+use crate::limits::Limits;
+
 use super::super::RenderError;
 use super::super::value::{Json, fits_double};
 use super::Members;
 
 /// Writes `port='Looe', days=3`.
-pub(super) fn write(arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
+pub(super) fn write(limits: &Limits, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
     for (i, (key, value)) in arguments.iter().enumerate() {
-        check_keyword(key).map_err(|e| e.inside(key))?;
+        check_keyword(key, limits).map_err(|e| e.inside(key))?;
         if i > 0 {
             out.push_str(", ");
         }
@@ -20,7 +22,10 @@ pub(super) fn write(arguments: &Members<'_>, out: &mut String) -> Result<(), Ren
     Ok(())
 }
 
-fn check_keyword(key: &str) -> Result<(), RenderError> {
+fn check_keyword(key: &str, limits: &Limits) -> Result<(), RenderError> {
+    if key.len() > limits.name {
+        return Err(RenderError::at("", "is longer than a key may be"));
+    }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if key.starts_with(|c: char| c.is_alphabetic() || c == '_') && key.chars().all(is_word) {
         return Ok(());
@@ -85,7 +90,7 @@ mod tests {
 
     fn written(json: &str) -> String {
         let mut out = String::new();
-        write(&super::super::super::value::arguments(json).unwrap(), &mut out).unwrap();
+        write(&Limits::default(), &super::super::super::value::arguments(json).unwrap(), &mut out).unwrap();
         out
     }
 
@@ -108,7 +113,7 @@ mod tests {
     fn what_python_has_no_literal_for_is_refused() {
         for json in ["{\"a-b\": 1}", "{\"1a\": 1}", "{\"a\": [1e999]}", "{\"a\": \"\\ud800\"}"] {
             let arguments = super::super::super::value::arguments(json).unwrap();
-            assert!(write(&arguments, &mut String::new()).is_err(), "{json}");
+            assert!(write(&Limits::default(), &arguments, &mut String::new()).is_err(), "{json}");
         }
     }
 }

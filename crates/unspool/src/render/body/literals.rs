@@ -12,11 +12,11 @@ use super::{Cx, Members};
 
 /// Writes `{port:<|"|>Looe<|"|>,days:3}`.
 pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
-    let words = &cx.syntax.file.tools.literals;
+    let tools = &cx.syntax.file.tools;
+    let words = &tools.literals;
     let open = words.string.first().map_or("\"", String::as_str);
     let close = words.string.get(1).map_or(open, String::as_str);
-    let literals =
-        Literals { open, close, rules: typed::rules(cx.syntax.file.tools.silent, cx.syntax.file.tools.python) };
+    let literals = Literals { open, close, rules: typed::rules(tools.silent, tools.python, cx.syntax.limits()) };
     out.push('{');
     for (i, (key, raw)) in arguments.iter().enumerate() {
         out.push_str(if i > 0 { "," } else { "" });

@@ -2,19 +2,19 @@
 
 use serde_json::value::RawValue;
 
+use crate::body::unclosed;
 use crate::format::file::{Trim, Typed as Winner};
 use crate::format::template::{Slot, Template};
-use crate::limits::Limits;
+use crate::scan::Literal;
 use crate::schema::Kinds;
 use crate::typing::Want;
 
 use super::super::RenderError;
-use super::super::markup::literal_text;
 use super::super::value::Json;
-use super::super::words::after;
 use super::super::writer::{Fill, fill_parts};
 use super::typed::{self, Typed};
 use super::{Cx, Members, check_key, escape};
+use crate::format::marker::literal_text;
 
 /// Writes parameters one after the other.
 pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
@@ -57,7 +57,7 @@ struct Parameter<'a> {
 impl Parameter<'_> {
     fn write(&self, out: &mut String) -> Result<(), RenderError> {
         let tools = &self.cx.syntax.file.tools;
-        check_key(self.key, tools.loose)?;
+        check_key(self.key, tools.loose, self.cx.syntax.limits())?;
         let value = Json::open(self.raw)?;
         let plain = match &value {
             Json::String(text) => text.as_str(),
@@ -75,7 +75,7 @@ impl Parameter<'_> {
     fn check(&self, value: &Json<'_>, text: &str) -> Result<(), RenderError> {
         let tools = &self.cx.syntax.file.tools;
         let is_text = matches!(value, Json::String(_));
-        if !is_text && text.len() > Limits::default().argument {
+        if !is_text && text.len() > self.cx.syntax.limits().argument {
             return Err(RenderError::at("", "is longer than a value may be whose type needs its end"));
         }
         if is_text && tools.params.trim == Trim::All && text.trim() != text {
@@ -96,17 +96,31 @@ impl Parameter<'_> {
         } else {
             place.want()
         };
-        typed::check(text, self.raw, want, typed::rules(tools.silent, tools.python))
+        let rules = typed::rules(tools.silent, tools.python, self.cx.syntax.limits());
+        typed::check(text, self.raw, want, rules)
     }
 
     /// Checks that nothing inside the value is read as its end.
     fn check_structure(&self, text: &str) -> Result<(), RenderError> {
-        let closer = literal_text(after(self.template, Slot::Value));
+        let closer = literal_text(self.template.after(|s| s == Slot::Value));
         match self.cx.syntax.structure.within(text, &closer) {
             Some(literal) => Err(RenderError::at("", format!("has {literal:?}, which ends the value"))),
+            None if ends_in_repeat(text, closer.trim()) => Err(RenderError::at(
+                "",
+                format!("ends in {:?}, which counts once with the closer behind it", closer.trim()),
+            )),
             None => Ok(()),
         }
     }
+}
+
+/// Whether a value ends in its own closer without having opened as many of its kind: such a run counts as one closer.
+fn ends_in_repeat(text: &str, closer: &str) -> bool {
+    let (mut rest, mut closers) = (text.trim_end(), 0);
+    while let Some(before) = rest.strip_suffix(closer).filter(|_| !closer.is_empty()) {
+        (rest, closers) = (before.trim_end(), closers + 1);
+    }
+    closers > unclosed(rest, &Literal::new(closer, false))
 }
 
 /// Fills the parameter's template.

@@ -50,8 +50,8 @@ impl<'a> Typed<'a> {
 }
 
 /// The rules of conversion.
-pub(super) fn rules(silent: Silent, python: bool) -> Rules {
-    Rules { silent, python, depth: Limits::default().depth }
+pub(super) fn rules(silent: Silent, python: bool, limits: &Limits) -> Rules {
+    Rules { silent, python, depth: limits.depth }
 }
 
 /// Checks that `text`, which stands for `raw`, is read as that value again.
@@ -61,14 +61,16 @@ pub(super) fn check(text: &str, raw: &RawValue, want: Want<'_>, rules: Rules) ->
     let fits = match (&read, &value) {
         (Converted::Text(read), Json::String(meant)) => read == meant,
         (Converted::Text(_), _) => false,
-        (Converted::Json(json), _) => serde_json::from_str::<&RawValue>(json).is_ok_and(|json| same(json, raw)),
+        (Converted::Json(json) | Converted::Repaired(json), _) => {
+            serde_json::from_str::<&RawValue>(json).is_ok_and(|json| same(json, raw))
+        }
     };
     if fits {
         return Ok(());
     }
     let became = match read {
         Converted::Text(text) => format!("the text {text:?}"),
-        Converted::Json(json) => json.into_owned(),
+        Converted::Json(json) | Converted::Repaired(json) => json.into_owned(),
     };
     let why = format!("is a {} that the format's untyped text cannot say: it is read as {became}", value.type_name());
     Err(RenderError::at("", why))

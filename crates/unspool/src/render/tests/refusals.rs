@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::{call, of};
+use crate::limits::Limits;
 
 /// Where the arguments are refused that `tool` shall write.
 fn arguments(tool: &str, json: &str) -> String {
@@ -160,4 +161,38 @@ fn an_error_names_the_value_and_says_why() {
         error.to_string(),
         "`tool_calls[0].arguments.days` is a string that the format's untyped text cannot say: it is read as 3"
     );
+}
+
+#[test]
+fn what_the_limits_keep_from_being_read() {
+    let bounded = |set: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        set(&mut limits);
+        of("", "qwen3_coder").limits(limits)
+    };
+    let tide = |set: fn(&mut Limits), arguments: &str| bounded(set).call("tide", arguments);
+    assert_eq!(tide(|l| l.name = 3, "{}").refused(), "tool_calls[0].name");
+    assert_eq!(tide(|l| l.name = 4, r#"{"ports": "x"}"#).refused(), "tool_calls[0].arguments.ports");
+    assert_eq!(tide(|l| l.argument = 3, r#"{"days": 1234}"#).refused(), "tool_calls[0].arguments.days");
+    assert_eq!(tide(|l| l.arguments = 8, r#"{"days": 3}"#).refused(), "tool_calls[0].arguments");
+    assert_eq!(tide(|l| l.depth = 1, r#"{"boat": {"feet": [1]}}"#).refused(), "tool_calls[0].arguments");
+    assert_eq!(tide(|l| l.head = 20, "{}").refused(), "tool_calls[0].arguments");
+    let two = bounded(|l| l.calls = 1).calls(vec![call("tide", "{}"), call("tide", "{}")]);
+    assert_eq!(two.refused(), "tool_calls");
+    assert_eq!(
+        of("", "minimax_m3")
+            .limits(Limits { argument: 3, ..Limits::default() })
+            .call("tide", r#"{"days": 1234}"#)
+            .refused(),
+        "tool_calls[0].arguments.days"
+    );
+    assert_eq!(
+        of("", "pythonic").limits(Limits { name: 4, ..Limits::default() }).call("tide", r#"{"ports": 1}"#).refused(),
+        "tool_calls[0].arguments.ports"
+    );
+    tide(
+        |l| *l = Limits { name: 4, argument: 4, arguments: 30, calls: 1, head: 40, ..Limits::default() },
+        r#"{"days": 1234}"#,
+    )
+    .text();
 }

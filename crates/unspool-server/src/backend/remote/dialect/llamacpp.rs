@@ -5,9 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
-use crate::api::chat::ChatRequest;
-use crate::backend::{BackendError, Job, Piece, RenderedPrompt, StopReason};
+use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::capabilities::{Capabilities, Notation};
 use crate::constraint::Constraint;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 #[derive(Debug)]
 pub(super) struct LlamaCpp;
@@ -26,6 +28,16 @@ const SAMPLING: [(&str, &str); 9] = [
 ];
 
 impl Dialect for LlamaCpp {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            // A llama.cpp without llguidance ends its process when it is sent such a grammar; so that is not tried unasked.
+            notations: &[Notation::Json, Notation::Lark],
+            notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
+            continues: true,
+            ..Capabilities::default()
+        }
+    }
+
     fn path(&self) -> &'static str {
         "/completion"
     }

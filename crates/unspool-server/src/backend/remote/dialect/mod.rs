@@ -6,11 +6,14 @@ mod sglang;
 mod tgi;
 
 use serde_json::{Map, Value, json};
-use unspool::setup::Pair;
+use unspool::Pair;
 
-use crate::api::chat::ChatRequest;
-use crate::backend::{BackendError, BackendFault, Job, Piece, RenderedPrompt};
+use super::http::words;
+use crate::backend::{BackendError, BackendFault, Job, Piece};
+use crate::capabilities::Capabilities;
 use crate::config::RemoteKind;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
 
 /// What all requests of a gateway have in common.
 #[derive(Debug, Clone)]
@@ -38,6 +41,9 @@ impl Asking {
 
 /// How one kind of server is spoken to.
 pub(super) trait Dialect: Send + Sync {
+    /// What the server can do.
+    fn capabilities(&self) -> Capabilities;
+
     /// Where raw output is asked for.
     fn path(&self) -> &'static str;
 
@@ -170,7 +176,7 @@ fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
     match error.filter(|error| !error.is_null()) {
         None => Ok(()),
         Some(error) => {
-            let message = error_message(error).unwrap_or_else(|| "no reason given".to_owned());
+            let message = error_message(error).map_or_else(|| "no reason given".to_owned(), |text| words(&text));
             Err(BackendError::new(BackendFault::Died, format!("the backend broke off: {message}")))
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, stop_tokens, unreadable};
 use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::constraint::Constraint;
 
 #[derive(Debug)]
@@ -25,6 +26,16 @@ const SAMPLING: [(&str, &str); 9] = [
 ];
 
 impl Dialect for Sglang {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            notations: &[Notation::Tag, Notation::Lark, Notation::Json],
+            notation_hint: "leave the flag out: the backend is then told what it reads",
+            continues: true,
+            waits: Waits::ByRequest,
+            ..Capabilities::default()
+        }
+    }
+
     fn path(&self) -> &'static str {
         "/generate"
     }

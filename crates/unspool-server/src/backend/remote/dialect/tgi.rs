@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, unreadable};
 use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::capabilities::{Capabilities, Notation};
 use crate::constraint::Constraint;
 
 #[derive(Debug)]
@@ -15,6 +16,15 @@ const SAMPLING: [(&str, &str); 3] =
     [("top_k", "top_k"), ("frequency_penalty", "frequency_penalty"), ("repetition_penalty", "repetition_penalty")];
 
 impl Dialect for Tgi {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            notations: &[Notation::Json],
+            notation_hint: "leave the flag out: the backend is then told what it reads",
+            continues: true,
+            ..Capabilities::default()
+        }
+    }
+
     fn path(&self) -> &'static str {
         "/generate_stream"
     }

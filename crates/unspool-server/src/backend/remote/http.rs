@@ -1,0 +1,111 @@
+//! The HTTP client: its settings, bodies of bounded length, and what its errors mean.
+
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
+
+use crate::backend::{BackendError, BackendFault};
+use crate::config::ServeConfig;
+use crate::error::StartupError;
+
+/// Time for the connection to come about.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long a connection without work is kept. Servers of these kinds close one after five seconds, and a request that meets the
+/// closing would be lost.
+const IDLE_TIME: Duration = Duration::from_secs(4);
+/// Most bytes of an error body, a list of models or a rendered prompt.
+const LONGEST_BODY: usize = 16 << 20;
+
+/// Most characters of a server's words that are passed on.
+const MOST_WORDS: usize = 1000;
+
+/// The HTTP client, and the key that the servers want.
+#[derive(Clone)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    key: Option<String>,
+    /// Longest silence of a server.
+    silence: Duration,
+}
+
+impl Http {
+    pub(super) fn new(config: &ServeConfig) -> Result<Self, StartupError> {
+        // The first provider that is installed stays, so a second gateway in the same process is no error.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIME)
+            // Prompts and the key are for the servers that were named.
+            .redirect(Policy::none())
+            .pool_idle_timeout(IDLE_TIME)
+            .read_timeout(Duration::from_secs(config.backend_timeout))
+            .build()
+            .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
+        let key = config.backend_api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
+        Ok(Self { client, key, silence: Duration::from_secs(config.backend_timeout) })
+    }
+
+    /// Longest silence of a server.
+    pub(super) fn silence(&self) -> Duration {
+        self.silence
+    }
+
+    pub(super) fn get(&self, base: &str, path: &str) -> reqwest::RequestBuilder {
+        self.signed(self.client.get(format!("{base}{path}")))
+    }
+
+    pub(super) fn post(&self, base: &str, path: &str, body: impl Into<reqwest::Body>) -> reqwest::RequestBuilder {
+        let request = self.client.post(format!("{base}{path}")).header(CONTENT_TYPE, "application/json").body(body);
+        self.signed(request)
+    }
+
+    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+}
+
+/// A body of reasonable length.
+pub(super) async fn read_limited(mut response: reqwest::Response) -> Result<Vec<u8>, BackendError> {
+    let mut out = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+        if out.len() + chunk.len() > LONGEST_BODY {
+            return Err(BackendError::new(BackendFault::BadAnswer, "the backend's answer is too long"));
+        }
+        out.extend_from_slice(&chunk);
+    }
+    Ok(out)
+}
+
+/// A transport error in words. The address is left out: it may hold a secret.
+pub(super) fn fault(error: &reqwest::Error) -> BackendError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    if error.is_connect() || error.is_builder() {
+        return BackendError::new(BackendFault::Unreachable, format!("the backend cannot be reached: {cause}"))
+            .hint("check the address in --backend, and that the server runs");
+    }
+    if error.is_timeout() {
+        return silent();
+    }
+    BackendError::new(BackendFault::Died, format!("the connection to the backend broke: {cause}"))
+}
+
+/// A server has said nothing for too long.
+pub(super) fn silent() -> BackendError {
+    BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
+        .hint("--backend-timeout sets how long to wait")
+}
+
+/// Words of a server, within a bound and on one line.
+pub(super) fn words(text: &str) -> String {
+    let mut words: String = text.chars().take(MOST_WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST_WORDS).is_some() {
+        words.push('…');
+    }
+    words
+}

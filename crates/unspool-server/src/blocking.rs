@@ -1,0 +1,49 @@
+//! Work that takes its time, away from the threads that serve connections.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+use unspool_text::Stop;
+
+use crate::error::ApiError;
+
+/// Runs `work` on a thread of its own. When nobody waits for it any more, it is told to stop.
+///
+/// # Errors
+/// Those of `work`; or it panicked.
+pub(crate) async fn run<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let failed = |_| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request");
+    let stop = StopWhenDropped(Stop::default());
+    let told = stop.0.clone();
+    tokio::task::spawn_blocking(move || told.during(work)).await.map_err(failed)?
+}
+
+/// As [`run`], when it is this work's turn.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) async fn in_turn<T: Send + 'static>(
+    turns: &Arc<Semaphore>,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let turn = Arc::clone(turns).acquire_owned().await;
+    let turn = turn.map_err(|_| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"))?;
+    run(move || {
+        // The turn is over when the work is, not when nobody waits for it any more.
+        let _turn = turn;
+        work()
+    })
+    .await
+}
+
+/// Tells work to stop when the one who waits for it is gone.
+struct StopWhenDropped(Stop);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.tell();
+    }
+}

@@ -1,0 +1,370 @@
+//! A chat request: from a body to what can be answered, with the checks of vLLM's API, under this server's settings.
+
+mod body;
+mod form;
+mod tools;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use unspool::{Request, ToolChoice, budget};
+
+pub use self::body::{
+    CalledFunction, ChatBody, ChatMessage, ContentPart, MessageCall, MessageContent, OneOrMany, StreamOptions,
+};
+pub(crate) use self::form::Asked;
+pub use self::tools::ToolRules;
+use crate::error::ApiError;
+use crate::hash::request_hash;
+
+/// Most answers to one request.
+const MOST_ANSWERS: i64 = 128;
+/// Most stop texts, as in vLLM.
+const MOST_STOPS: usize = 4;
+
+/// A request that has passed the checks.
+#[derive(Debug, Clone, Default)]
+pub struct ChatRequest {
+    /// Name of the model, as the client wrote it.
+    pub model: Option<String>,
+    /// The conversation.
+    pub messages: Vec<ChatMessage>,
+    /// The conversation as it came, for templates.
+    pub raw_messages: Vec<Value>,
+    /// A text that is given to the model as it is, where the request is no conversation.
+    pub raw_prompt: Option<String>,
+    /// A chat template that the request brings.
+    pub template: Option<String>,
+    /// Documents that a template may show.
+    pub documents: Option<Value>,
+    /// Whether the tokenizer adds the special tokens around the prompt; a template mostly writes them itself.
+    pub add_special_tokens: bool,
+    /// The tools, as they came.
+    pub tools: Vec<Value>,
+    /// What the parser needs.
+    pub parse: Request,
+    /// The form of the answer.
+    pub response_format: Option<Value>,
+    /// How the answer is made.
+    pub sampling: Sampling,
+    /// Whether the answer goes on with the last message.
+    pub continue_final: bool,
+    /// Whether the prompt ends with the beginning of an answer.
+    pub generation_prompt: bool,
+    /// Number of answers.
+    pub n: usize,
+    /// How they are given.
+    pub delivery: Delivery,
+    /// Whether oddities are told beside them.
+    pub diagnostics: bool,
+    /// How many tokens make a step of the answer; 0: the request does not say.
+    pub stream_interval: u64,
+    /// What the request asks, in a number.
+    pub hash: u64,
+}
+
+/// How an answer is made.
+#[derive(Debug, Clone, Default)]
+pub struct Sampling {
+    /// Most tokens.
+    pub max_tokens: Option<u64>,
+    /// Fewest tokens.
+    pub min_tokens: u64,
+    /// Makes it reproducible.
+    pub seed: Option<i64>,
+    /// Texts that end it.
+    pub stop: Vec<String>,
+    /// Most tokens of the thought.
+    pub thinking_budget: Option<u64>,
+    /// Further fields, for the backend.
+    pub others: Map<String, Value>,
+}
+
+/// How answers are given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// In one piece.
+    #[default]
+    Whole,
+    /// As they are written.
+    Stream {
+        /// A last chunk with the token counts.
+        usage: bool,
+        /// Token counts in every chunk.
+        continuous: bool,
+    },
+}
+
+/// Fields that the gateway answers for itself; all others go on to the backend.
+const OWN_FIELDS: [&str; 36] = [
+    "thinking_token_budget",
+    "chat_template",
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "functions",
+    "function_call",
+    "stream",
+    "stream_options",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "min_tokens",
+    "seed",
+    "stop",
+    "include_reasoning",
+    "include_diagnostics",
+    "return_diagnostics",
+    "stream_interval",
+    "return_tokens_as_token_ids",
+    "request_id",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "documents",
+    "add_generation_prompt",
+    "continue_final_message",
+    "add_special_tokens",
+    "logprobs",
+    "top_logprobs",
+    "echo",
+    "store",
+    "metadata",
+    "modalities",
+    "service_tier",
+];
+
+/// A field that vLLM refuses without a flag that this gateway does not have, and why.
+const REFUSED: [(&str, &str); 1] = [("mm_processor_kwargs", "processor arguments in the request are not allowed here")];
+
+impl ChatRequest {
+    /// Whether there must be a call.
+    #[must_use]
+    pub fn demands_calls(&self) -> bool {
+        matches!(self.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_))
+    }
+
+    /// Reads and checks a body.
+    ///
+    /// # Errors
+    /// What vLLM refuses, with the field in question.
+    pub fn read(mut body: Value, rules: ToolRules) -> Result<Self, ApiError> {
+        // Tools and the raw messages can be most of a body, so they are not copied.
+        let tools = body.get_mut("tools").filter(|tools| tools.is_array()).map(Value::take);
+        let parsed: ChatBody = read_body(&body)?;
+        if let (Some(tools), Some(place)) = (tools, body.get_mut("tools")) {
+            *place = tools;
+        }
+        let parse = {
+            let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+            refuse(object, &parsed)?;
+            tools::read(&body, &parsed, rules)?
+        };
+        let Value::Object(mut object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
+        let list = |value: Option<Value>| match value {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        let mut request = Self {
+            hash: request_hash(&object),
+            tools: list(object.get_mut("tools").map(Value::take)),
+            raw_messages: list(object.get_mut("messages").map(Value::take)),
+            documents: object.get_mut("documents").map(Value::take).filter(|value| !value.is_null()),
+            sampling: sampling(&parsed, object)?,
+            n: answers(parsed.n)?,
+            delivery: delivery(&parsed)?,
+            diagnostics: parsed.return_diagnostics == Some(true),
+            stream_interval: count("stream_interval", parsed.stream_interval, 1)?.unwrap_or_default(),
+            continue_final: parsed.continue_final_message == Some(true),
+            generation_prompt: parsed.add_generation_prompt != Some(false),
+            model: parsed.model,
+            messages: parsed.messages,
+            raw_prompt: None,
+            template: parsed.chat_template.filter(|template| !template.is_empty()),
+            add_special_tokens: parsed.add_special_tokens == Some(true),
+            response_format: parsed.response_format,
+            parse,
+        };
+        if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
+            // A call must come, so the answer has no form; vLLM passes over it too.
+            request.response_format = None;
+            request.sampling.others.remove("response_format");
+        }
+        form::check(&request)?;
+        request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
+        Ok(request)
+    }
+
+    /// Lets go of the conversation, once the prompt is made of it. Its last message stays: backends that make answers up look
+    /// at it.
+    pub fn forget_conversation(&mut self) {
+        self.raw_messages = Vec::new();
+        self.documents = None;
+        let last = self.messages.pop();
+        self.messages = last.into_iter().collect();
+    }
+
+    /// The form that the answer must have, if it is not plain text: `json_object` or `json_schema`.
+    #[must_use]
+    pub fn response_format_kind(&self) -> Option<&str> {
+        let kind = self.response_format.as_ref()?.get("type")?.as_str()?;
+        ["json_object", "json_schema"].contains(&kind).then_some(kind)
+    }
+
+    /// A request for an answer to one text, without tools.
+    #[must_use]
+    pub fn of_prompt(prompt: String, sampling: Sampling, hash: u64) -> Self {
+        let parse = Request { tool_choice: ToolChoice::None, tools: Arc::default(), ..Request::default() };
+        let raw_messages = vec![serde_json::json!({"role": "user", "content": prompt})];
+        let messages = vec![ChatMessage::user(prompt.clone())];
+        Self {
+            messages,
+            raw_messages,
+            raw_prompt: Some(prompt),
+            parse,
+            sampling,
+            hash,
+            n: 1,
+            generation_prompt: true,
+            ..Self::default()
+        }
+    }
+}
+
+fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> {
+    if body.messages.is_empty() {
+        return Err(ApiError::bad_field("messages", "`messages` must hold one message at least"));
+    }
+    for (field, why) in REFUSED {
+        if object.get(field).is_some_and(|value| !value.is_null()) {
+            return Err(ApiError::bad_field(field, why));
+        }
+    }
+    if body.logprobs == Some(true) || body.top_logprobs.is_some_and(|count| count > 0) {
+        return Err(ApiError::bad_field("logprobs", "log probabilities are not available"));
+    }
+    if body.continue_final_message == Some(true) && body.add_generation_prompt == Some(true) {
+        let message = "`continue_final_message` and `add_generation_prompt` cannot both be true";
+        return Err(ApiError::bad_field("continue_final_message", message));
+    }
+    in_range("temperature", body.temperature, |t| t >= 0.0, "0 or more")?;
+    in_range("top_p", body.top_p, |p| p > 0.0 && p <= 1.0, "more than 0 and at most 1")
+}
+
+fn in_range(field: &str, value: Option<f64>, fits: fn(f64) -> bool, range: &str) -> Result<(), ApiError> {
+    match value {
+        Some(value) if !fits(value) => {
+            Err(ApiError::bad_field(field, format!("`{field}` is {value}; it must be {range}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A count of at least `least`.
+pub(crate) fn count(field: &str, value: Option<i64>, least: u64) -> Result<Option<u64>, ApiError> {
+    let Some(value) = value else { return Ok(None) };
+    match u64::try_from(value) {
+        Ok(count) if count >= least => Ok(Some(count)),
+        _ => Err(ApiError::bad_field(field, format!("`{field}` is {value}; it must be {least} or more"))),
+    }
+}
+
+/// The number of answers that a request asks for.
+pub(crate) fn answers(n: Option<i64>) -> Result<usize, ApiError> {
+    match n {
+        None => Ok(1),
+        Some(n @ 1..=MOST_ANSWERS) => Ok(usize::try_from(n).unwrap_or(1)),
+        Some(n) => Err(ApiError::bad_field("n", format!("`n` is {n}; it must be from 1 to {MOST_ANSWERS}"))),
+    }
+}
+
+/// The texts that end an answer.
+pub(crate) fn stops(stop: Option<OneOrMany>) -> Result<Vec<String>, ApiError> {
+    let stops = stop.map(OneOrMany::texts).unwrap_or_default();
+    if stops.len() > MOST_STOPS {
+        return Err(ApiError::bad_field(
+            "stop",
+            format!("`stop` holds {} texts; {MOST_STOPS} are allowed", stops.len()),
+        ));
+    }
+    Ok(stops)
+}
+
+fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, ApiError> {
+    let older = count("max_tokens", body.max_tokens, 1)?;
+    let max_tokens = count("max_completion_tokens", body.max_completion_tokens, 1)?.or(older);
+    let mut min_tokens = count("min_tokens", body.min_tokens, 0)?.unwrap_or(0);
+    if let Some(max) = max_tokens
+        && min_tokens > max
+    {
+        let message = format!("`min_tokens` is {min_tokens}; it must not be more than the most tokens, {max}");
+        return Err(ApiError::bad_field("min_tokens", message));
+    }
+    if body.ignore_eos == Some(true) {
+        min_tokens = max_tokens.unwrap_or(min_tokens);
+    }
+    let thinking_budget = thinking_budget(&object)?;
+    let others =
+        object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
+    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone())?, thinking_budget, others })
+}
+
+fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
+    const FIELD: &str = "thinking_token_budget";
+    let field = serde_json::json!({FIELD: object.get(FIELD)});
+    budget::of_request(&field).map_err(|error| ApiError { param: Some(FIELD.to_owned()), ..ApiError::from(error) })
+}
+
+fn delivery(body: &ChatBody) -> Result<Delivery, ApiError> {
+    let options = body.stream_options.unwrap_or_default();
+    if body.stream != Some(true) {
+        return match body.stream_options {
+            Some(_) => Err(ApiError::bad_field("stream_options", "`stream_options` needs `stream: true`")),
+            None => Ok(Delivery::Whole),
+        };
+    }
+    let usage = options.include_usage == Some(true);
+    Ok(Delivery::Stream { usage, continuous: usage && options.continuous_usage_stats == Some(true) })
+}
+
+/// The fields of a body, with the place of what does not fit.
+pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
+    if !body.is_object() {
+        return Err(ApiError::bad_body("the body must be a JSON object"));
+    }
+    serde_path_to_error::deserialize(body)
+        .map_err(|error| misfit(&error.path().to_string(), &error.inner().to_string()))
+}
+
+/// The fields of a body's text, of which what is not asked for is not kept.
+pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, ApiError> {
+    let not_json = |error: serde_json::Error| ApiError::bad_body(format!("the body is not JSON: {error}"));
+    let mut json = serde_json::Deserializer::from_slice(body);
+    // A struct could be read from a list as well.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        serde::de::IgnoredAny::deserialize(&mut json).and_then(|_| json.end()).map_err(not_json)?;
+        return Err(ApiError::bad_body("the body must be a JSON object"));
+    }
+    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let (path, inner) = (error.path().to_string(), error.into_inner());
+        if !inner.is_data() {
+            return not_json(inner);
+        }
+        let words = inner.to_string();
+        misfit(&path, words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words))
+    })?;
+    json.end().map_err(not_json)?;
+    Ok(read)
+}
+
+/// A field that is not what it should be.
+fn misfit(path: &str, words: &str) -> ApiError {
+    let param = (path != ".").then(|| path.to_owned());
+    let message = match &param {
+        Some(path) => format!("`{path}` does not fit: {words}"),
+        None => words.to_owned(),
+    };
+    ApiError { param, ..ApiError::bad_body(message) }
+}

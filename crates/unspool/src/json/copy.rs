@@ -1,0 +1,140 @@
+//! Passes a JSON value on as the model writes it, and mends what JSON forbids inside strings.
+
+use serde::{Deserialize, Serialize};
+
+use super::scan::{JsonScan, Scanned, Stop};
+use super::write::control;
+
+/// Takes JSON text, and hears what of it was mended.
+pub(crate) trait JsonOut {
+    /// A piece of JSON text.
+    fn json(&mut self, text: &str);
+    /// These bytes, a backslash and what follows it, are no escape of JSON; the backslash was doubled. `at`: where they begin,
+    /// from the start of the input.
+    fn doubled(&mut self, at: isize, escape: &str);
+}
+
+/// Reads a value and writes it: verbatim, but raw control characters in strings become escapes, and a backslash that begins
+/// no escape is doubled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JsonCopy {
+    scan: JsonScan,
+    /// An escape whose end has not come; it is not written yet.
+    escape: Escape,
+}
+
+/// The beginning of an escape: `\`, `\u` and at most three digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Escape {
+    bytes: [u8; 5],
+    len: u8,
+}
+
+impl Escape {
+    fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if let Some(room) = self.bytes.get_mut(usize::from(self.len)) {
+                *room = byte;
+                self.len += 1;
+            }
+        }
+    }
+
+    /// The bytes are a backslash, `u` and digits.
+    fn text(&self) -> &str {
+        let len = usize::from(self.len).min(self.bytes.len());
+        std::str::from_utf8(&self.bytes[..len]).unwrap_or_default()
+    }
+}
+
+impl JsonCopy {
+    /// Whether the value is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.scan.is_over()
+    }
+
+    /// Reads on and writes what is read.
+    #[inline]
+    pub(crate) fn copy(&mut self, input: &str, depth: usize, out: &mut impl JsonOut) -> Scanned {
+        let mut from = if self.escape.is_empty() { 0 } else { self.end_escape(input, out) };
+        let bytes = input.as_bytes();
+        loop {
+            let Scanned { len, stop } = self.scan.scan(&bytes[from..], depth);
+            let end = from + len;
+            match stop {
+                Stop::Control => {
+                    pass(&input[from..end], out);
+                    control(bytes[end], &mut |text| out.json(text));
+                    from = end + 1;
+                }
+                Stop::Escape(length) => {
+                    let start = end - length.min(len);
+                    pass(&input[from..start], out);
+                    double(start.cast_signed(), &input[start..end], out);
+                    from = end;
+                }
+                Stop::More => {
+                    let start = end - self.scan.escape().min(len);
+                    pass(&input[from..start], out);
+                    self.escape.push(&bytes[start..end]);
+                    return Scanned { len: end, stop };
+                }
+                Stop::End | Stop::Bad => {
+                    pass(&input[from..end], out);
+                    return Scanned { len: end, stop };
+                }
+            }
+        }
+    }
+
+    /// The output is over: half an escape stays as it is. Whether the value is whole.
+    pub(crate) fn finish(&self, out: &mut impl JsonOut) -> bool {
+        pass(self.escape.text(), out);
+        self.scan.may_end()
+    }
+
+    /// Reads on to where the escape at hand is over, and writes it: how many bytes of the input that took.
+    #[cold]
+    fn end_escape(&mut self, input: &str, out: &mut impl JsonOut) -> usize {
+        let mut read = 0;
+        while !self.escape.is_empty() {
+            let Some(next) = input.as_bytes().get(read..=read) else { break };
+            match self.scan.scan(next, JsonScan::DEEPEST).stop {
+                Stop::Escape(_) => {
+                    let escape = std::mem::take(&mut self.escape);
+                    let at = read.cast_signed() - isize::from(escape.len.cast_signed());
+                    double(at, escape.text(), out);
+                    return read;
+                }
+                _ if self.scan.escape() == 0 => {
+                    let escape = std::mem::take(&mut self.escape);
+                    pass(escape.text(), out);
+                    read += 1;
+                    pass(&input[read - 1..read], out);
+                }
+                _ => {
+                    self.escape.push(next);
+                    read += 1;
+                }
+            }
+        }
+        read
+    }
+}
+
+#[inline(always)]
+fn pass(text: &str, out: &mut impl JsonOut) {
+    if !text.is_empty() {
+        out.json(text);
+    }
+}
+
+fn double(at: isize, escape: &str, out: &mut impl JsonOut) {
+    out.json("\\");
+    out.json(escape);
+    out.doubled(at, escape);
+}

@@ -1,0 +1,162 @@
+//! Laws 1 to 3 over arbitrary bytes: the cut changes nothing, plain text is kept whole, and nothing panics.
+//!
+//! The first bytes choose the parsers and the settings, the rest is the output of a model. The fuzz target `laws` runs this too.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use unspool::Pair;
+use unspool::setup::Half;
+use unspool::{
+    Delta, FinishReason, IncompleteCalls, Message, Parser, Prompt, Registry, Request, Setup, Snapshot, ToolCall,
+    Vocabulary,
+};
+
+/// Bytes before the output: reasoning parser, tool parser, settings, seed of the cuts.
+const HEAD: usize = 4;
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+static REASONING: LazyLock<Vec<String>> = LazyLock::new(|| REGISTRY.names(Half::Reasoning));
+static TOOLS: LazyLock<Vec<String>> = LazyLock::new(|| REGISTRY.names(Half::Tools));
+static REQUEST: LazyLock<Request> = LazyLock::new(request);
+
+type Key = (Option<String>, Option<String>, u8);
+
+thread_local! {
+    /// Pairs are compiled once; `None` is a pair that cannot work.
+    static PAIRS: RefCell<HashMap<Key, Option<Pair>>> = RefCell::new(HashMap::new());
+}
+
+/// Runs one input; a broken law is a panic.
+pub(crate) fn run(data: &[u8]) {
+    let Some((&[reasoning, tools, settings, seed], output)) = data.split_first_chunk::<HEAD>() else { return };
+    let key = (chosen(&REASONING, reasoning), chosen(&TOOLS, tools), settings % 3);
+    let finish = [None, Some(FinishReason::Stop), Some(FinishReason::Length), Some(FinishReason::ToolCalls)]
+        [usize::from(settings / 3 % 4)];
+    PAIRS.with_borrow_mut(|pairs| {
+        let pair = pairs.entry(key.clone()).or_insert_with(|| pair(&key));
+        if let Some(pair) = pair {
+            check(&Subject { pair, finish, name: format!("{key:?} {finish:?}") }, output, seed);
+        }
+    });
+}
+
+/// One of the names, or none.
+fn chosen(names: &[String], byte: u8) -> Option<String> {
+    names.get(usize::from(byte) % (names.len() + 1)).cloned()
+}
+
+/// The pair, with a vocabulary whose tokens are the single bytes.
+fn pair((reasoning, tools, mode): &Key) -> Option<Pair> {
+    let bytes = (0..=u8::MAX).map(|byte| (u32::from(byte), vec![byte])).collect();
+    let setup = Setup {
+        reasoning_parser: reasoning.clone(),
+        tool_parser: tools.clone(),
+        vocabulary: Vocabulary { bytes: Some(bytes), ..Vocabulary::default() },
+        incomplete_calls: [IncompleteCalls::Stream, IncompleteCalls::Text, IncompleteCalls::Drop][usize::from(*mode)],
+        ..Setup::default()
+    };
+    REGISTRY.pair(&setup).ok()
+}
+
+fn request() -> Request {
+    let body = serde_json::json!({"tools": [{"type": "function", "function": {"name": "save", "parameters": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "n": {"type": "integer"},
+            "x": {"type": ["number", "null"]},
+            "yes": {"type": "boolean"},
+            "list": {"type": "array", "items": {"type": "string"}},
+            "object": {"type": "object", "properties": {"a": {"type": "string"}}},
+        },
+    }}}, {"type": "function", "function": {"name": "stop"}}]});
+    let request = Request::from_openai(&body).expect("a good request");
+    Request { id_seed: Some(7), ..request }
+}
+
+/// What all runs over one output share.
+struct Subject<'a> {
+    pair: &'a Pair,
+    finish: Option<FinishReason>,
+    name: String,
+}
+
+/// What must not depend on the cut.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    reasoning: String,
+    content: String,
+    tool_calls: Vec<ToolCall>,
+    finish: FinishReason,
+}
+
+impl Subject<'_> {
+    fn parser(&self) -> Parser {
+        self.pair.parser(&REQUEST, Prompt::Unknown).expect("a request without wishes")
+    }
+
+    /// The answer to the deltas; `saved`: the state goes through JSON into a new parser after each of them.
+    fn run<'d>(&self, deltas: impl IntoIterator<Item = Delta<'d>>, saved: bool) -> Answer {
+        let mut parser = self.parser();
+        let mut message = Message::default();
+        for delta in deltas {
+            parser.push(delta, &mut message);
+            if saved {
+                let text = serde_json::to_string(&parser.snapshot()).expect("a snapshot");
+                let snapshot: Snapshot = serde_json::from_str(&text).expect("the same snapshot");
+                parser = self.parser();
+                parser.restore(snapshot).expect("a snapshot of this version");
+            }
+        }
+        let finish = parser.finish(self.finish, &mut message).reason;
+        let Message { reasoning, content, tool_calls, .. } = message;
+        Answer { reasoning, content, tool_calls, finish }
+    }
+}
+
+fn check(subject: &Subject<'_>, output: &[u8], seed: u8) {
+    let text = String::from_utf8_lossy(output);
+    let whole = subject.run([Delta::text(&text)], false);
+    let name = &subject.name;
+    let characters = || cuts(&text, 1).map(Delta::text);
+    assert_eq!(whole, subject.run(characters(), false), "{name}: by characters");
+    assert_eq!(whole, subject.run(cuts(&text, seed).map(Delta::text), false), "{name}: in cuts");
+    if text.len() < 200 {
+        assert_eq!(whole, subject.run(characters(), true), "{name}: saved and restored");
+    }
+    let ids: Vec<u32> = text.bytes().map(u32::from).collect();
+    assert_eq!(whole, subject.run([Delta::ids(&ids)], false), "{name}: ids at once");
+    assert_eq!(whole, subject.run(ids.chunks(1).map(Delta::ids), false), "{name}: ids one by one");
+    let raw: Vec<u32> = output.iter().copied().map(u32::from).collect();
+    let mean = usize::from(seed % 16) + 1;
+    let (at_once, in_cuts) = ([Delta::ids(&raw)], raw.chunks(mean).map(Delta::ids));
+    assert_eq!(subject.run(at_once, false), subject.run(in_cuts, false), "{name}: bytes that may not be UTF-8");
+    if text.chars().all(|c| c.is_alphabetic() || " ,.!?\n".contains(c)) {
+        plain(&whole, &text, name);
+    }
+}
+
+/// The text in pieces of 1 to `most` characters, by a small generator of its own.
+fn cuts(text: &str, most: u8) -> impl Iterator<Item = &str> {
+    let mut state = u32::from(most);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let count = (state >> 16) % u32::from(most).max(1);
+        let (end, c) = rest.char_indices().take(count as usize + 1).last()?;
+        let (piece, behind) = rest.split_at(end + c.len_utf8());
+        rest = behind;
+        Some(piece)
+    })
+}
+
+/// Law 2 where it is simple: text without any marker is one field, but for its outer white space.
+fn plain(answer: &Answer, text: &str, name: &str) {
+    let kept = format!("{}{}", answer.reasoning, answer.content);
+    // A format that moves nothing into reasoning puts the opener that the prompt wrote in front.
+    let kept = kept.strip_prefix("<think>").unwrap_or(&kept);
+    assert_eq!(kept.trim(), text.trim(), "{name}: plain text");
+    assert!(answer.tool_calls.is_empty(), "{name}: a call in plain text");
+}
