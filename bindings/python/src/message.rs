@@ -65,7 +65,8 @@ impl ToolCall {
     }
 }
 
-/// Something odd in the output. `kind` and `offset` (in bytes of the output as UTF-8) are as in `docs/stream.md`.
+/// Something odd in the output. `kind` and `offset` (in bytes of the output as UTF-8) are as in `docs/stream.md`. A repair (`kind` is
+/// `"repaired"`) also has `read`: what was read in the place of `text`, empty where `text` was left out.
 #[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Diagnostic {
@@ -73,6 +74,7 @@ pub(crate) struct Diagnostic {
     offset: u64,
     text: String,
     message: String,
+    read: Option<String>,
 }
 
 impl From<&unspool::Diagnostic> for Diagnostic {
@@ -82,6 +84,7 @@ impl From<&unspool::Diagnostic> for Diagnostic {
             offset: diagnostic.offset,
             text: diagnostic.text.clone(),
             message: diagnostic.message.clone(),
+            read: diagnostic.read.clone(),
         }
     }
 }
@@ -89,19 +92,24 @@ impl From<&unspool::Diagnostic> for Diagnostic {
 #[pymethods]
 impl Diagnostic {
     #[new]
-    fn new(kind: String, offset: u64, text: String, message: String) -> Self {
-        Self { kind, offset, text, message }
+    #[pyo3(signature = (kind, offset, text, message, read = None))]
+    fn new(kind: String, offset: u64, text: String, message: String, read: Option<String>) -> Self {
+        Self { kind, offset, text, message, read }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let text = |text: &str| quoted(py, text);
         let (kind, quote, message) = (text(&self.kind)?, text(&self.text)?, text(&self.message)?);
-        Ok(format!("Diagnostic({kind}, {}, {quote}, {message})", self.offset))
+        let read = match &self.read {
+            Some(read) => format!(", read={}", text(read)?),
+            None => String::new(),
+        };
+        Ok(format!("Diagnostic({kind}, {}, {quote}, {message}{read})", self.offset))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, u64, String, String)> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, u64, String, String, Option<String>)> {
         let note = slf.get();
-        let args = (note.kind.clone(), note.offset, note.text.clone(), note.message.clone());
+        let args = (note.kind.clone(), note.offset, note.text.clone(), note.message.clone(), note.read.clone());
         Ok((slf.get_type().into_any(), args))
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use serde_json::Value;
+use unspool::TokenBytes;
 use unspool_text::tokenizer::{Entries, HubTokenizer};
 use unspool_text::{ModelFolder, Tokenizer};
 
@@ -36,7 +37,7 @@ impl Vocabulary {
         unspool::Vocabulary {
             special: entries.added().clone(),
             hidden: entries.special().to_vec(),
-            bytes: Some(entries.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect()),
+            bytes: Some(entries.iter().collect()),
         }
     }
 
@@ -54,8 +55,8 @@ impl Vocabulary {
 
     /// Whether a text is one entry.
     pub(crate) fn has(&self, text: &str) -> bool {
-        let entries = self.core.bytes.iter().flat_map(HashMap::values);
-        self.core.special.contains_key(text) || entries.into_iter().any(|bytes| bytes == text.as_bytes())
+        let mut entries = self.core.bytes.iter().flat_map(TokenBytes::iter);
+        self.core.special.contains_key(text) || entries.any(|(_, bytes)| bytes == text.as_bytes())
     }
 
     /// The vocabulary that any of the accepted objects stands for: see `unspool._vocabulary.of`.
@@ -81,7 +82,7 @@ impl Vocabulary {
         model_type: Option<String>,
         template: Option<String>,
     ) -> PyResult<Self> {
-        let core = unspool::Vocabulary { special, hidden, bytes };
+        let core = unspool::Vocabulary { special, hidden, bytes: bytes.map(TokenBytes::from) };
         let tokenizer_config = tokenizer_config.map(pythonize::depythonize).transpose()?.unwrap_or_default();
         Ok(Self { tokenizer_config, model_type, template, ..Self::of_core(core) })
     }
@@ -129,7 +130,7 @@ impl Vocabulary {
 
     /// The bytes of a token; None if they are not known.
     fn token_bytes<'py>(&self, py: Python<'py>, id: u32) -> Option<Bound<'py, PyBytes>> {
-        let bytes = self.core.bytes.as_ref()?.get(&id)?;
+        let bytes = self.core.bytes.as_ref()?.get(id)?;
         Some(PyBytes::new(py, bytes))
     }
 

@@ -15,8 +15,8 @@ _Request: TypeAlias = Mapping[str, Any]
 class Vocabulary:
     def __new__(
         cls,
-        special: Mapping[str, int] = {},
-        hidden: Sequence[str] = [],
+        special: Mapping[str, int] = ...,
+        hidden: Sequence[str] = ...,
         bytes: Mapping[int, bytes] | None = None,
         *,
         tokenizer_config: Mapping[str, Any] | None = None,
@@ -56,7 +56,9 @@ class ToolCall:
 
 @final
 class Diagnostic:
-    def __new__(cls, kind: str, offset: int, text: str, message: str) -> Diagnostic: ...
+    def __new__(
+        cls, kind: str, offset: int, text: str, message: str, read: str | None = None
+    ) -> Diagnostic: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -65,6 +67,8 @@ class Diagnostic:
     def text(self) -> str: ...
     @property
     def message(self) -> str: ...
+    @property
+    def read(self) -> str | None: ...
 
 @final
 class Message:
@@ -72,9 +76,9 @@ class Message:
         cls,
         reasoning: str | None = "",
         content: str | None = "",
-        tool_calls: Sequence[ToolCall] = [],
+        tool_calls: Sequence[ToolCall] = ...,
         *,
-        diagnostics: Sequence[Diagnostic] = [],
+        diagnostics: Sequence[Diagnostic] = ...,
         finish_reason: _Reason = "stop",
         reasoning_tokens: int | None = None,
         gate_step: int | None = None,
