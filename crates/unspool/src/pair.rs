@@ -67,9 +67,12 @@ impl Pair {
         };
         let pair = Self { inner: Arc::new(inner) };
         pair.plan(&Map::new(), false)?;
-        if let (Ok(plan), Some(thinker), Some(caller)) =
-            (pair.formats(&Request::default()), pair.name(Half::Reasoning), pair.name(Half::Tools))
-        {
+        if let (Ok(plan), Some(thinker), Some(caller), true) = (
+            pair.formats(&Request::default()),
+            pair.name(Half::Reasoning),
+            pair.name(Half::Tools),
+            reasons && gives_calls,
+        ) {
             let _ = pair.inner.warnings.set(needs::warnings(registry, &plan, (thinker, caller)));
         }
         Ok(pair)
@@ -110,7 +113,7 @@ impl Pair {
             }
             let gate = match machine.phase() {
                 Phase::Answering => Gate::FromStart,
-                Phase::Waiting if off => Gate::FromStart,
+                Phase::Waiting if off || !halves.reasoning || !spec.thinks() => Gate::FromStart,
                 _ => Gate::Closed,
             };
             return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
