@@ -44,7 +44,7 @@ mod vocabulary;
 
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
-pub use event::{Event, Sink};
+pub use event::{Event, OwnedEvent, Sink};
 pub use format::file::{Level, Required};
 pub use gate::{Bounds, Gate};
 pub use limits::{Limit, LimitError, Limits};
@@ -54,6 +54,6 @@ pub use needs::Needs;
 pub use pair::Pair;
 pub use parser::{Delta, Finish, FinishReason, Parser, ReasoningEnd, Snapshot, Standing};
 pub use registry::Registry;
-pub use request::{IncompleteCalls, Prompt, PromptToken, Request, RequestError, ToolChoice};
+pub use request::{CallIds, IncompleteCalls, Prompt, PromptToken, Request, RequestError, ToolChoice};
 pub use schema::ToolSet;
 pub use setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, TokenBytes, Vocabulary};

@@ -8,7 +8,7 @@ from typing import Any
 
 import unspool
 import unspool.vllm as plugin
-from cases import Answer, Case
+from cases import CASES, Answer, Case
 from unspool import _serving
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.parser_manager import ParserManager
@@ -30,12 +30,24 @@ def prompt_of(case: Case) -> list[tuple[int, bytes]]:
     ]
 
 
+#: The first id of the tokens that a model of these parsers has beyond those that a case shows.
+OTHER_ID = 4_000_000
+
+
+def others_of(case: Case) -> dict[int, bytes]:
+    """Special tokens of other cases of the same parsers: a real model has them all, and vLLM's check at the start wants them."""
+    names = {case.reasoning, case.tools_parser} - {None}
+    of_names = [other for other in CASES if names & {other.reasoning, other.tools_parser}]
+    texts = {text for other in of_names for text in other.special} - set(case.special)
+    return {OTHER_ID + number: text.encode() for number, text in enumerate(sorted(texts))}
+
+
 class Tokenizer:
     """The vocabulary of one case."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        table = dict(case.token_bytes)
+        table = others_of(case) | dict(case.token_bytes)
         table.update(prompt_of(case))
         self.table = table
         self.vocab = {token.decode(errors="replace"): id for id, token in table.items()} | case.special
