@@ -447,7 +447,7 @@ impl Parser {
         let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
         if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
             let mut flow = flow(&self.plan, &self.wishes, memory, sink, (text, eof));
-            if flow.passes(text) {
+            if flow.may_pass(text) {
                 flow.give(text.len());
                 memory.base += text.len() as u64;
                 memory.tokens.settle(memory.base);
