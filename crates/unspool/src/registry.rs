@@ -241,13 +241,46 @@ impl Registry {
         }
     }
 
+    /// What another server's name of a format is called here.
+    fn known_elsewhere(&self, half: Half, name: &str) -> Option<String> {
+        let mut own = self.all_names().filter_map(|names| names.elsewhere.get(name)).flat_map(|own| own.to_vec());
+        own.find(|own| self.has(half, own))
+    }
+
+    /// Whether a half has a name.
+    #[must_use]
+    pub fn has(&self, half: Half, name: &str) -> bool {
+        let key = (half as u8, name.to_owned());
+        self.own.contains_key(&key) || builtin().by_name.contains_key(&key)
+    }
+
+    /// The first version of vLLM that has a name of a half, where older ones that are still in use lack it.
+    #[must_use]
+    pub fn since(&self, half: Half, name: &str) -> Option<String> {
+        let source = self.find(half, name).ok()?;
+        let mut versions = source.names.since.iter();
+        versions.find(|(_, names)| names.iter().any(|own| own == name)).map(|(version, _)| version.clone())
+    }
+
     fn unknown(&self, half: Half, name: &str) -> SetupError {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
-        let hint = match self.successor(half, name) {
-            Some(now) => format!("`{name}` was removed; use `{now}`"),
-            None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
+        let hint = if let Some(now) = self.successor(half, name) {
+            format!("`{name}` was removed; use `{now}`")
+        } else if let Some(own) = self.known_elsewhere(half, name) {
+            format!("another server's `{name}` is `{own}` here")
+        } else if self.has(half.other(), name) {
+            let own = self.partners(half.other(), name);
+            let more = own.first().map(|own| format!("; {} that goes with it: {own}", half.noun()));
+            format!(
+                "`{name}` is a {}: give it to {}{}",
+                half.other().noun(),
+                half.other().flag(),
+                more.unwrap_or_default()
+            )
+        } else {
+            question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}"))
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,

@@ -382,3 +382,45 @@ fn a_special_token_behind_half_a_character_counts() {
         assert_eq!((finish.gate_step, finish.reasoning_tokens), (Some(2), Some(2)), "in groups of {size}");
     }
 }
+
+#[test]
+fn unknown_names_are_told_what_is_meant() {
+    use unspool::{Half, Registry};
+    let hint = |half, name: &str| Registry::builtin().words(half, name).expect_err(name).hint.expect("there is one");
+    for (half, name, wanted) in [
+        (Half::Reasoning, "hermes", "`hermes` is a tool-call parser: give it to --tool-call-parser"),
+        (
+            Half::Tools,
+            "qwen3",
+            "reasoning parser: give it to --reasoning-parser; tool-call parser that goes with it: qwen3",
+        ),
+        (Half::Tools, "qwen25", "another server's `qwen25` is `hermes` here"),
+        (Half::Tools, "gpt-oss", "is `openai` here"),
+        (Half::Reasoning, "gpt-oss", "is `openai_gptoss` here"),
+        (Half::Tools, "minimax", "`minimax` was removed; use `minimax_m2`"),
+        (Half::Tools, "qwen3-coder", "did you mean `qwen3_coder`"),
+        (Half::Tools, "zzz", "`unspool formats`"),
+    ] {
+        assert!(hint(half, name).contains(wanted), "{name}: {}", hint(half, name));
+    }
+}
+
+#[test]
+fn every_name_of_another_server_is_one_of_ours() {
+    use unspool::{Half, Registry};
+    let registry = Registry::builtin();
+    let mut seen = 0;
+    for half in [Half::Reasoning, Half::Tools] {
+        for name in registry.names(half) {
+            let words = registry.words(half, &name).expect("it is built in");
+            for (other, own) in words.names.elsewhere.iter().chain(&words.names.since) {
+                let known = own.iter().filter(|own| registry.has(half, own) || registry.has(half.other(), own)).count();
+                assert_eq!(known, own.len(), "{other} of {name}");
+                seen += known;
+            }
+        }
+    }
+    assert!(seen > 20);
+    assert_eq!(registry.since(Half::Tools, "beam").as_deref(), Some("0.33.0"));
+    assert_eq!(registry.since(Half::Tools, "hermes"), None);
+}

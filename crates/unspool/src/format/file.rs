@@ -1,5 +1,7 @@
 //! The words of a format file; those of calls and of examples have files of their own.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use super::detect::Detect;
@@ -94,6 +96,10 @@ pub struct Names {
     pub model_type: List,
     /// Names that are no more; whoever asks for one is told today's.
     pub former: List,
+    /// What other servers call these formats, and the names here.
+    pub elsewhere: BTreeMap<String, List>,
+    /// The versions of vLLM that brought names, for those that came late.
+    pub since: BTreeMap<String, List>,
 }
 
 /// `[reasoning]`

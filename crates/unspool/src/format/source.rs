@@ -285,12 +285,25 @@ pub(crate) fn names_of(text: &str) -> Names {
 }
 
 fn names_in(table: &Table) -> Names {
-    let list = |key: &str| match table.get("names").and_then(|names| names.get(key)) {
+    let names = table.get("names");
+    let of = |value: Option<&Value>| match value {
         Some(Value::String(name)) => List(vec![name.clone()]),
         Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
         _ => List::default(),
     };
-    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), former: list("former") }
+    let list = |key: &str| of(names.and_then(|names| names.get(key)));
+    let map = |key: &str| {
+        let table = names.and_then(|names| names.get(key)).and_then(Value::as_table);
+        table.into_iter().flatten().map(|(key, value)| (key.clone(), of(Some(value)))).collect()
+    };
+    Names {
+        reasoning: list("reasoning"),
+        tools: list("tools"),
+        model_type: list("model_type"),
+        former: list("former"),
+        elsewhere: map("elsewhere"),
+        since: map("since"),
+    }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.
