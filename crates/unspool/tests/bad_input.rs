@@ -392,12 +392,8 @@ fn unknown_names_are_told_what_is_meant() {
         (
             Half::Tools,
             "qwen3",
-            "reasoning parser: give it to --reasoning-parser; tool-call parser that goes with it: qwen3",
+            "give it to --reasoning-parser; the tool-call parser that goes with it is `qwen3_coder`",
         ),
-        (Half::Tools, "qwen25", "another server's `qwen25` is `hermes` here"),
-        (Half::Tools, "gpt-oss", "is `openai` here"),
-        (Half::Reasoning, "gpt-oss", "is `openai_gptoss` here"),
-        (Half::Tools, "minimax", "`minimax` was removed; use `minimax_m2`"),
         (Half::Tools, "qwen3-coder", "did you mean `qwen3_coder`"),
         (Half::Tools, "zzz", "`unspool formats`"),
     ] {
@@ -406,21 +402,13 @@ fn unknown_names_are_told_what_is_meant() {
 }
 
 #[test]
-fn every_name_of_another_server_is_one_of_ours() {
+fn names_that_older_versions_lack_are_known() {
     use unspool::{Half, Registry};
     let registry = Registry::builtin();
-    let mut seen = 0;
     for half in [Half::Reasoning, Half::Tools] {
-        for name in registry.names(half) {
-            let words = registry.words(half, &name).expect("it is built in");
-            for (other, own) in words.names.elsewhere.iter().chain(&words.names.since) {
-                let known = own.iter().filter(|own| registry.has(half, own) || registry.has(half.other(), own)).count();
-                assert_eq!(known, own.len(), "{other} of {name}");
-                seen += known;
-            }
-        }
+        let names = registry.names(half);
+        let late: Vec<&String> = names.iter().filter(|name| registry.since(half, name).is_some()).collect();
+        assert_eq!(late, ["beam", "muse", "musespark1x", "step5"]);
     }
-    assert!(seen > 20);
     assert_eq!(registry.since(Half::Tools, "beam").as_deref(), Some("0.33.0"));
-    assert_eq!(registry.since(Half::Tools, "hermes"), None);
 }

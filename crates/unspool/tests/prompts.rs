@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use unspool::{Half, Pair, Prompt, PromptToken, Registry, Request, Setup, Vocabulary};
+use unspool::{Half, Message, Pair, Prompt, PromptToken, Registry, Request, Setup, ToolCall, Vocabulary};
 
 /// The checkpoint brings its own description of a reply; these tests have none to give.
 const CHECKPOINTS: &[&str] = &["hf", "beam"];
@@ -79,4 +79,105 @@ fn odd_prompts_do_not_panic() {
             }
         }
     }
+}
+
+/// How the assistant's turn may begin in a prompt, and what ends a tool's result where no header follows.
+fn turns(name: &str) -> Vec<String> {
+    let words = Registry::builtin().words(Half::Reasoning, name).expect("the words of a format");
+    match &words.channels {
+        Some(channels) => vec![format!("{}assistant", channels.start)],
+        None => words.start.turn.iter().map(|literal| literal.replace("{s}", "")).collect(),
+    }
+}
+
+/// Older turns: a thought, an answer and a call in the format's own rendering, then the call's result; some without a part.
+fn histories(name: &str, tools: Option<&str>) -> Vec<String> {
+    let setup =
+        Setup { reasoning_parser: Some(name.to_owned()), tool_parser: tools.map(str::to_owned), ..Setup::default() };
+    let pair = Registry::builtin().pair(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let parameters = json!({"type": "object", "properties": {"port": {"type": "string"}}});
+    let tool = json!({"type": "function", "function": {"name": "tide", "parameters": parameters}});
+    let kwargs = json!({"enable_thinking": true, "thinking": true});
+    let request = Request::from_openai(&json!({"tools": [tool], "chat_template_kwargs": kwargs})).expect("a request");
+    let call = ToolCall {
+        id: "123456789".into(),
+        name: "tide".into(),
+        arguments: "{\"port\": \"Looe\"}".into(),
+        complete: true,
+    };
+    // Also a thought that was cut off.
+    let markers = pair.reasoning_markers();
+    let mut out: Vec<String> = markers
+        .iter()
+        .flat_map(|(opener, closer)| [format!("{opener}So"), format!("{opener}So{closer}At noon.")])
+        .collect();
+    for (thought, answer, calls) in [(1, 0, 1), (1, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)] {
+        let message = Message {
+            reasoning: "They want the tide.".repeat(thought),
+            content: "At noon.".repeat(answer),
+            tool_calls: vec![call.clone(); calls * usize::from(tools.is_some())],
+            ..Message::default()
+        };
+        out.extend(pair.render(&message, &request).into_iter().map(|text| format!("{text}\nIt is noon.")));
+    }
+    assert!(out.len() >= 2, "{name}: next to nothing can be written");
+    out
+}
+
+/// A text as tokens: the markers that are single entries, and everything between.
+fn tokenized(text: &str, special: &HashMap<String, u32>) -> Vec<PromptToken> {
+    let mut pieces = vec![text];
+    for marker in special.keys() {
+        pieces = pieces
+            .into_iter()
+            .flat_map(|piece| if special.contains_key(piece) { vec![piece] } else { split_around(piece, marker) })
+            .collect();
+    }
+    tokens(&pieces, special)
+}
+
+fn split_around<'a>(text: &'a str, marker: &str) -> Vec<&'a str> {
+    let mut pieces = vec![];
+    let mut rest = text;
+    while let Some(at) = rest.find(marker) {
+        let (before, from) = rest.split_at(at);
+        let (marker, behind) = from.split_at(marker.len());
+        pieces.extend([before, marker]);
+        rest = behind;
+    }
+    pieces.push(rest);
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+#[test]
+fn older_turns_say_nothing_about_this_one() {
+    let registry = Registry::builtin();
+    let mut tried = 0;
+    for name in names() {
+        let turns = turns(&name);
+        assert!(!turns.is_empty(), "{name} does not say how a turn begins");
+        let tools = registry.partners(Half::Reasoning, &name).into_iter().next();
+        let markers = pair(&name, Vocabulary::default()).reasoning_markers();
+        let special: HashMap<String, u32> =
+            markers.iter().flat_map(|(a, b)| [a, b]).filter(|m| !m.is_empty()).cloned().zip(7..).collect();
+        let pair = pair(&name, Vocabulary { special: special.clone(), ..Vocabulary::default() });
+        let histories = histories(&name, tools.as_deref());
+        for turn in &turns {
+            let alone = start(&pair, Prompt::Text(turn));
+            for history in &histories {
+                // Two older turns, whose thoughts may be closed or not.
+                let prompt = format!("{}{history}{}{history}{turn}", turns[0], turns[0]);
+                assert_eq!(start(&pair, Prompt::Text(&prompt)), alone, "{name}: {prompt}");
+                let prompt = tokenized(&prompt, &special);
+                assert_eq!(start(&pair, Prompt::Tokens(&prompt)), alone, "{name}: tokens of {history}{turn}");
+                tried += 1;
+            }
+        }
+        // Where messages have headers, the turn's start is part of one.
+        if registry.words(Half::Reasoning, &name).expect("words").channels.is_none() {
+            assert_eq!(start(&pair, Prompt::Text(&turns[0])), start(&pair, Prompt::Unknown), "{name}: {turns:?}");
+        }
+    }
+    assert!(tried >= 200, "only {tried} prompts were tried");
 }

@@ -145,8 +145,16 @@ impl Source {
             };
             return Err(fault("names", message.into()));
         }
+        let known = [&names.reasoning[..], &names.tools].concat();
+        let unknown = |(alias, of): (&String, &List)| {
+            Some((alias.clone(), of.iter().find(|name| !known.contains(name))?.clone()))
+        };
+        if let Some((alias, name)) = names.alias.iter().find_map(unknown) {
+            let message = format!("no name of this file is `{name}`");
+            let hint = format!("the names are `{}`", known.join("`, `"));
+            return Err(FileError { hint, ..fault(&format!("names.alias.{alias}"), message) });
+        }
         for (i, variant) in variants.iter().enumerate() {
-            let known = [&names.reasoning[..], &names.tools].concat();
             let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
             if let Some(name) = unknown {
                 let message = format!("no name of this file is `{name}`, so the variant would never hold");
@@ -284,24 +292,25 @@ pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
 
-fn names_in(table: &Table) -> Names {
-    let names = table.get("names");
-    let of = |value: Option<&Value>| match value {
+fn list_of(value: Option<&Value>) -> List {
+    match value {
         Some(Value::String(name)) => List(vec![name.clone()]),
         Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
         _ => List::default(),
-    };
-    let list = |key: &str| of(names.and_then(|names| names.get(key)));
+    }
+}
+
+fn names_in(table: &Table) -> Names {
+    let list = |key: &str| list_of(table.get("names").and_then(|names| names.get(key)));
     let map = |key: &str| {
-        let table = names.and_then(|names| names.get(key)).and_then(Value::as_table);
-        table.into_iter().flatten().map(|(key, value)| (key.clone(), of(Some(value)))).collect()
+        let table = table.get("names").and_then(|names| names.get(key)).and_then(Value::as_table);
+        table.into_iter().flatten().map(|(word, names)| (word.clone(), list_of(Some(names)))).collect()
     };
     Names {
         reasoning: list("reasoning"),
         tools: list("tools"),
         model_type: list("model_type"),
-        former: list("former"),
-        elsewhere: map("elsewhere"),
+        alias: map("alias"),
         since: map("since"),
     }
 }
