@@ -317,6 +317,7 @@ fn without_vocabulary(setup: &Setup) -> Setup {
         tokenizer_config: setup.tokenizer_config.clone(),
         incomplete_calls: setup.incomplete_calls,
         call_ids: setup.call_ids.clone(),
+        raw_rest: setup.raw_rest,
         limits: setup.limits.clone(),
     }
 }
