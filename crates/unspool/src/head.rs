@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::format::template::{Part, Slot};
 use crate::keyword;
 use crate::limits::Limits;
-use crate::scan::{Cut, Literal, Match, blanks, cuts, is_blank};
+use crate::marks::Blanks;
+use crate::scan::{Cut, Literal, Match, cuts};
 
 /// One step of an opening.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Literals of the body's structure: where one stands, the literal that closes a slot is not missed.
     pub(crate) structure: Vec<Literal>,
+    /// What counts as white space in it.
+    pub(crate) blanks: Blanks,
 }
 
 /// A value that a slot of an opening took: byte range in the held bytes.
@@ -95,7 +98,12 @@ impl Program {
                 Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
             }
         }
-        Self { ops, structure: Vec::new() }
+        Self { ops, ..Self::default() }
+    }
+
+    /// The same opening with this white space.
+    pub(crate) fn with_blanks(self, blanks: Blanks) -> Self {
+        Self { blanks, ..self }
     }
 
     /// Whether a slot is the value of an attribute.
@@ -206,7 +214,7 @@ impl Thread {
                     },
                 },
                 Op::Space => {
-                    let n = blanks(&bytes[self.pos..]);
+                    let n = program.blanks.before(&bytes[self.pos..]);
                     if self.pos + n == bytes.len() && !eof { Advance::More } else { self.take(n) }
                 }
                 Op::Optional(literal) => match literal.at(&bytes[self.pos..]) {
@@ -216,8 +224,8 @@ impl Thread {
                 },
                 Op::Free => self.read_slot(None, program, (bytes, limits)),
                 Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
-                Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
-                Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
+                Op::Attrs(attrs) => self.read_attributes(attrs, program.blanks, (bytes, limits)),
+                Op::Expect(literals) => match expect(literals, program.blanks, &bytes[self.pos..]) {
                     Match::Full(_) => self.take(0),
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,
@@ -247,15 +255,16 @@ impl Thread {
 
     /// A marker that stands there twice, with only white space between, counts once.
     fn skip_repeat(&mut self, program: &Program, bytes: &[u8]) -> Match {
-        let before = program.ops[..self.op].iter().rev().find(|op| !matches!(op, Op::Space));
-        let Some(Op::Literal(marker)) = before else { return Match::No };
-        let gap = blanks(&bytes[self.pos..]);
+        let Some(before) = program.ops[..self.op].iter().rposition(|op| !matches!(op, Op::Space)) else {
+            return Match::No;
+        };
+        let Op::Literal(marker) = &program.ops[before] else { return Match::No };
+        let gap = program.blanks.before(&bytes[self.pos..]);
         let found = marker.at(&bytes[self.pos + gap..]);
         if let Match::Full(n) = found {
             let start = self.pos + gap;
             self.repeats.push((start, start + n));
-            self.pos = start + n + blanks(&bytes[start + n..]);
-            self.seen = self.pos;
+            (self.op, self.pos, self.seen) = (before + 1, start + n, start + n);
         }
         found
     }
@@ -265,7 +274,7 @@ impl Thread {
         if self.op == 0 || !matches!(program.ops[self.op - 1], Op::Slot(_)) {
             return Advance::Fail;
         }
-        match expect(&program.structure, rest) {
+        match expect(&program.structure, program.blanks, rest) {
             Match::Full(_) => self.take(0),
             Match::Partial => Advance::More,
             Match::No => Advance::Fail,
@@ -282,8 +291,8 @@ impl Thread {
             return Advance::More;
         }
         let raw = &bytes[self.pos..stop];
-        let start = self.pos + blanks(raw);
-        let tail = raw.iter().rev().take_while(|b| is_blank(**b)).count();
+        let start = self.pos + program.blanks.before(raw);
+        let tail = program.blanks.behind(raw);
         let value_end = (stop - tail).max(start);
         if let Some(slot) = slot {
             if start == value_end && matches!(slot, Slot::Name | Slot::Key) {
@@ -299,10 +308,15 @@ impl Thread {
     }
 
     /// Reads attributes one by one, so that a resumed thread does not read a finished one again.
-    fn read_attributes(&mut self, attrs: &[(Box<str>, Slot)], bytes: &[u8], limits: &Limits) -> Advance {
+    fn read_attributes(
+        &mut self,
+        attrs: &[(Box<str>, Slot)],
+        blanks: Blanks,
+        (bytes, limits): (&[u8], &Limits),
+    ) -> Advance {
         loop {
             let rest = &bytes[self.pos..];
-            let at = blanks(rest);
+            let at = blanks.before(rest);
             if at > limits.blank {
                 return Advance::Fail;
             }
@@ -315,7 +329,7 @@ impl Thread {
                 self.pos += at;
                 return self.end_of_attributes(bytes);
             }
-            match attribute(&rest[at..], limits) {
+            match attribute(&rest[at..], blanks, limits) {
                 Attribute::More => return Advance::More,
                 Attribute::Bad => return Advance::Fail,
                 Attribute::Read { name, value, len } => {
@@ -371,8 +385,8 @@ impl Thread {
 }
 
 /// Whether one of `literals` stands after white space.
-pub(crate) fn expect(literals: &[Literal], rest: &[u8]) -> Match {
-    let rest = &rest[blanks(rest)..];
+fn expect(literals: &[Literal], blanks: Blanks, rest: &[u8]) -> Match {
+    let rest = &rest[blanks.before(rest)..];
     let mut result = Match::No;
     for literal in literals {
         match literal.at(rest) {
@@ -396,24 +410,27 @@ enum Attribute {
 }
 
 /// Reads `name="value"`, `name='value'` or `name=value`.
-fn attribute(input: &[u8], limits: &Limits) -> Attribute {
+fn attribute(input: &[u8], blanks: Blanks, limits: &Limits) -> Attribute {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
     let name = input.iter().take_while(|b| is_name(b)).count();
     if name > limits.name {
         return Attribute::Bad;
     }
-    let mut at = name + blanks(&input[name..]);
+    let mut at = name + blanks.before(&input[name..]);
     match input.get(at) {
         None => return Attribute::More,
         Some(b'=') => at += 1,
         Some(_) => return Attribute::Bad,
     }
-    at += blanks(&input[at..]);
+    at += blanks.before(&input[at..]);
     let Some(&quote) = input.get(at) else { return Attribute::More };
     let quoted = matches!(quote, b'"' | b'\'');
     let start = if quoted { at + 1 } else { at };
-    let ends = |b: &u8| if quoted { *b == quote } else { is_blank(*b) || matches!(b, b'<' | b'>' | b'/' | b'"') };
-    let Some(len) = input[start..].iter().position(ends) else {
+    let ends = |at: usize| match input[at] {
+        byte if quoted => byte == quote,
+        byte => matches!(byte, b'<' | b'>' | b'/' | b'"') || blanks.begins(&input[at..]),
+    };
+    let Some(len) = (start..input.len()).position(ends) else {
         return if input.len() - start > limits.name { Attribute::Bad } else { Attribute::More };
     };
     if len > limits.name || input[start..start + len].contains(&b'\n') {
@@ -421,8 +438,8 @@ fn attribute(input: &[u8], limits: &Limits) -> Attribute {
     }
     let trimmed = {
         let raw = &input[start..start + len];
-        let lead = blanks(raw);
-        let tail = raw[lead..].iter().rev().take_while(|b| is_blank(**b)).count();
+        let lead = blanks.before(raw);
+        let tail = blanks.behind(&raw[lead..]);
         (start + lead, start + len - tail)
     };
     Attribute::Read { name, value: trimmed, len: start + len + usize::from(quoted) }

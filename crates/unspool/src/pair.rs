@@ -9,6 +9,7 @@ use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
+use crate::limits::Limits;
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
@@ -24,6 +25,7 @@ use crate::told::Told;
 #[derive(Debug, Clone)]
 pub struct Pair {
     inner: Arc<Inner>,
+    limits: Arc<Limits>,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Pair {
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
-            setup: without_vocabulary(setup),
+            setup: compiled_from(setup),
             vocabulary: Arc::new(setup.vocabulary.clone()),
             reasoning,
             tools,
@@ -65,7 +67,7 @@ impl Pair {
             plans: Mutex::new(Vec::new()),
             warnings: OnceLock::new(),
         };
-        let pair = Self { inner: Arc::new(inner) };
+        let pair = Self { inner: Arc::new(inner), limits: Arc::new(setup.limits.clone()) };
         pair.plan(&Map::new(), false)?;
         if let (Ok(plan), Some(thinker), Some(caller)) =
             (pair.formats(&Request::default()), pair.name(Half::Reasoning), pair.name(Half::Tools))
@@ -93,7 +95,7 @@ impl Pair {
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
         }
-        let wishes = self.wishes(request);
+        let (wishes, limits) = (self.wishes(request), Arc::clone(&self.limits));
         if let Some(spec) = &plan.checkpoint {
             if plan.refuses() {
                 refuse_guarantees(request, &wishes)?;
@@ -101,23 +103,34 @@ impl Pair {
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
             if let Some(prompt) = prompt.text() {
-                machine.prompt(&prompt.text, &plan.limits);
+                machine.prompt(&prompt.text, &self.limits);
             }
             let gate = match machine.phase() {
                 Phase::Answering => Gate::FromStart,
                 Phase::Waiting if off => Gate::FromStart,
                 _ => Gate::Closed,
             };
-            return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
+            return Ok(Parser::new((Arc::clone(&plan), limits), wishes, (state, gate), Some(machine)));
         }
-        Ok(Parser::new(plan, wishes, (state, gate), None))
+        Ok(Parser::new((plan, limits), wishes, (state, gate), None))
+    }
+
+    /// The same pair with other bounds; nothing is compiled again.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { inner: Arc::clone(&self.inner), limits: Arc::new(limits) }
+    }
+
+    /// The bounds of its parsers.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The compiled states, openings, follow sets and limits in words.
     #[must_use]
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
-            Ok(plan) => explain::explain(&plan.tables, &plan.limits),
+            Ok(plan) => explain::explain(&plan.tables, &self.limits),
             Err(error) => error.message,
         }
     }
@@ -284,8 +297,8 @@ impl Inner {
     }
 }
 
-/// What a pair is made from but for the vocabulary, which it keeps once.
-fn without_vocabulary(setup: &Setup) -> Setup {
+/// What a pair is made from but for the vocabulary and the limits, which it keeps elsewhere.
+fn compiled_from(setup: &Setup) -> Setup {
     Setup {
         reasoning_parser: setup.reasoning_parser.clone(),
         tool_parser: setup.tool_parser.clone(),
@@ -293,7 +306,7 @@ fn without_vocabulary(setup: &Setup) -> Setup {
         vocabulary: Vocabulary::default(),
         tokenizer_config: setup.tokenizer_config.clone(),
         incomplete_calls: setup.incomplete_calls,
-        limits: setup.limits.clone(),
+        limits: Limits::default(),
     }
 }
 

@@ -75,6 +75,9 @@ impl Out for Writer<'_> {
             let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
             self.notes.push(Noted { kind, at: None, text, read: None, message });
         }
+        if json.is_empty() {
+            return;
+        }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
             waiting.push_str(json);
@@ -340,8 +343,9 @@ impl Flow<'_> {
         let closers = &self.tables.forms[form].closers;
         let rest = &self.w.as_bytes()[self.pos..];
         let n = blanks(rest);
-        let mut partial = next < closers.len() && n == rest.len() && n <= self.limits.blank;
-        if n < rest.len() {
+        let is_short = n <= self.limits.blank;
+        let mut partial = next < closers.len() && n == rest.len() && is_short;
+        if n < rest.len() && is_short {
             for (i, closer) in closers.iter().enumerate().skip(next) {
                 match closer.at(&rest[n..]) {
                     Match::Full(len) => {

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::body::params::{blank_marks, escape};
+use crate::body::params::escape;
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Op, Program, Thread};
+use crate::marks::{Blanks, blank_marks};
 use crate::request::{IncompleteCalls, ToolChoice};
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 use super::calls::Opened;
 use super::numbered::{AlternativeId, OpeningId};
@@ -87,13 +88,14 @@ impl Flow<'_> {
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let held = in_tags(&self.w[self.pos..], self.tables.marks);
+        let (tables, limits) = (self.tables, self.limits);
+        let (all, most) = (&self.w[self.pos..], limits.head + limits.name);
+        let held = deciding(all, most);
+        let over = self.eof != Eof::No && held.len() == all.len();
         let (mut accepted, mut waits) = (None, false);
-        let tables = self.tables;
-        let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
+            match thread.advance(&tables.alternatives[*alternative].program, held, over, limits) {
                 Advance::Accept if !waits && accepted.is_none() => accepted = Some(i),
                 Advance::Accept => {}
                 // Those behind it wait for it, or the cuts of the input would say who wins.
@@ -123,7 +125,7 @@ impl Flow<'_> {
         }
         // A recipient is one word, so prose is let go at its next blank.
         let prose = head.message && held[head.origin.first..].contains(char::is_whitespace);
-        if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
+        if head.threads.is_empty() || prose || held.len() > most {
             let (origin, last) = (head.origin, head.last);
             if head.message {
                 self.s.mode = Mode::Text;
@@ -144,7 +146,7 @@ impl Flow<'_> {
         let machine = tables.forms[form].body.machine();
         let held = &self.w[self.pos..];
         let raw = held[..thread.pos].to_owned();
-        let held = &in_tags(held, tables.marks);
+        let held = &in_tags(&held[..thread.pos], program.blanks);
         let start = self.offset(self.pos);
         if machine.names_itself() {
             self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read: thread.pos, machine, next }));
@@ -306,9 +308,9 @@ impl Flow<'_> {
     }
 }
 
-/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
-fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
-    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
+/// The bytes of an opening as its template sees them: byte-level marks are white space of the same length.
+fn in_tags(held: &str, blanks: Blanks) -> Cow<'_, str> {
+    if blanks.marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }
 
 fn is_number(text: &str) -> bool {

@@ -4,6 +4,7 @@ use crate::body::{BodySpec, Follow};
 use crate::format::file::{Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Op, Program};
+use crate::marks::Blanks;
 use crate::scan::Literal;
 
 use super::numbered::{FormId, OpeningId};
@@ -86,7 +87,7 @@ impl Builder<'_> {
         }
         let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
         all.extend_from_slice(&call.parts[..end]);
-        let mut program = Program::new(&all, tools.loose);
+        let mut program = Program::new(&all, tools.loose).with_blanks(Blanks { marks: tools.params.marks });
         if matches!(program.ops.last(), Some(Op::Space)) {
             program.ops.pop();
         }
@@ -198,7 +199,7 @@ impl Builder<'_> {
             let literal = between.trim();
             let space = (!literal.is_empty()).then_some(Op::Space);
             let ops = space.into_iter().chain(program.ops.iter().cloned()).collect();
-            let program = Program { ops, structure: program.structure.clone() };
+            let program = Program { ops, ..program.clone() };
             let alternative = self.alternatives.push(Alternative { program, bare: false, ..base.clone() });
             let opening = self.opening(vec![alternative]);
             if literal.is_empty() {
