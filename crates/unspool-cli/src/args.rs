@@ -41,6 +41,14 @@ pub(crate) enum Command {
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(Box<crate::serve::Options>),
 
+    /// Hold a chat template against parsers
+    #[command(after_help = crate::template::EXAMPLES)]
+    Template {
+        /// What to do
+        #[command(subcommand)]
+        action: crate::template::Action,
+    },
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:

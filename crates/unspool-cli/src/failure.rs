@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     Usage { message: String, hint: Option<String> },
     /// Reading or writing failed on the way.
     Io(String),
+    /// What was checked does not fit; it has been told.
+    Differs,
     /// Nobody reads the output any more; nothing to report.
     Closed,
 }
@@ -42,6 +44,7 @@ impl Failure {
                 tell(&picture(ERROR, "error", message, None));
                 ExitCode::FAILURE
             }
+            Self::Differs => ExitCode::FAILURE,
             Self::Closed => ExitCode::SUCCESS,
         }
     }

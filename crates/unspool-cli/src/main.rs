@@ -11,6 +11,7 @@ mod parse;
 mod serve;
 mod setup;
 mod stream;
+mod template;
 mod usage;
 mod wire;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Grammar(options) => grammar::run(&options),
         Command::Stream(options) => stream::run(&options),
         Command::Serve(options) => serve::run(&options),
+        Command::Template { action } => template::run(&action),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { command } => extras::man(command.as_deref()),
     };

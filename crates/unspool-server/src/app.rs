@@ -74,6 +74,11 @@ impl App {
         }
         warn_of(registry.warnings());
         warn_of(pair.warnings());
+        if let Some(misfit) = model.misfit(&pair, (names[0].is_some(), names[1].is_some())) {
+            tracing::warn!(
+                "the chat template may not fit the parsers: {misfit}; hint: `unspool template check` shows it"
+            );
+        }
         warn_of_length(config.answers.max_model_len, model.longest_context());
         let default_name = match &config.backend {
             BackendSpec::Mock => "mock",
@@ -226,14 +231,14 @@ impl App {
     ///
     /// # Errors
     /// What vLLM refuses, with the field in question.
-    pub fn chat_request(&self, body: &Value) -> Result<ChatRequest, ApiError> {
+    pub fn chat_request(&self, body: Value) -> Result<ChatRequest, ApiError> {
         self.chat_request_under(body, self.rules)
     }
 
     /// As [`App::chat_request`], with other rules for tools.
-    pub(crate) fn chat_request_under(&self, body: &Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
+    pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
-        self.continuations.thoughts().check(&request)?;
+        self.continuations.markers().check(&request)?;
         self.model.prepare(&mut request)?;
         request.diagnostics |= self.answers.return_diagnostics;
         if self.answers.enable_force_include_usage && request.delivery != Delivery::Whole {

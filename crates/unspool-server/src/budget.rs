@@ -204,7 +204,7 @@ mod tests {
 
     fn refusal(thoughts: &ReasoningMarkers) -> Option<ApiError> {
         let body = json!({"messages": [{"role": "user", "content": "a"}], "thinking_token_budget": 5});
-        let request = ChatRequest::read(&body, ToolRules::default()).expect("the request is right");
+        let request = ChatRequest::read(body, ToolRules::default()).expect("the request is right");
         thoughts.check(&request).err()
     }
 

@@ -202,6 +202,11 @@ impl ServeConfig {
             return Err(StartupError::new(format!("--mock-rate is {}; it must be 0 or more", self.mock_rate))
                 .hint("0 writes as fast as clients read"));
         }
+        if self.keys().iter().any(|key| key.trim() != key || key.chars().any(char::is_control)) {
+            // The key itself is in no message.
+            return Err(StartupError::new("--api-key holds a key that no client can send")
+                .hint("a key has no blanks around it and no line breaks or other control characters in it"));
+        }
         for (flag, value) in
             [("--default-max-tokens", self.default_max_tokens), ("--backend-timeout", self.backend_timeout)]
         {

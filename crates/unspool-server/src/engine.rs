@@ -1,18 +1,20 @@
 //! One answer: the pieces of a backend through the parser, as steps that any surface can show.
 
-use futures_util::StreamExt as _;
 use serde_json::Value;
 use unspool::{Delta, Event, FinishReason, Parser};
 
-use crate::backend::{BackendError, Piece, Pieces, StopReason};
+use crate::backend::{BackendError, Piece, StopReason};
+use crate::continuation::{Kept, Source, Turn};
 use crate::metrics::Observer;
 use crate::reply::{Ending, ReplyEvent, Step, TokenCounts};
 
 /// One answer while it is written. Dropping it stops the backend.
 pub struct Reply {
     parser: Parser,
-    pieces: Pieces,
+    source: Source,
     tokens: TokenCounts,
+    /// What was read and may have to be taken back.
+    open: Open,
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
     observer: Option<Observer>,
@@ -53,6 +55,16 @@ impl Merging {
     }
 }
 
+/// What a parser has read that may have to be taken back.
+#[derive(Default)]
+struct Open {
+    /// The parser before it; `None`: nothing can be taken back.
+    before: Option<Box<Parser>>,
+    events: Fold,
+    tokens: u64,
+    reasoning: u64,
+}
+
 enum State {
     Writing,
     Failed(BackendError),
@@ -60,14 +72,15 @@ enum State {
 }
 
 impl Reply {
-    /// An answer of `pieces`, taken apart by `parser`. `prompt_tokens` holds until the backend says better.
+    /// An answer from `source`, read by `parser`. `prompt_tokens` holds until the backend says better.
     #[must_use]
-    pub fn new(parser: Parser, pieces: Pieces, prompt_tokens: u64) -> Self {
+    pub fn new(parser: Parser, source: Source, prompt_tokens: u64) -> Self {
         let tokens = TokenCounts { prompt: prompt_tokens, ..TokenCounts::default() };
         Self {
             parser,
-            pieces,
+            source,
             tokens,
+            open: Open::default(),
             stopped: None,
             state: State::Writing,
             observer: None,
@@ -114,53 +127,110 @@ impl Reply {
             State::Over => return None,
         }
         loop {
-            match self.pieces.next().await {
+            match self.source.next().await {
                 Some(Ok(piece)) => {
-                    let events = self.take(piece);
+                    let events = self.take(piece).await;
                     let events = self.merging.take(events, self.tokens.completion);
                     if !events.is_empty() {
                         self.state = State::Writing;
                         return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
                     }
                 }
-                Some(Err(error)) => {
-                    let mut fold = Fold::default();
-                    self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
-                    let events = self.merging.rest(fold.events);
-                    if events.is_empty() {
-                        return Some(Err(error));
-                    }
-                    self.state = State::Failed(error);
-                    return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
-                }
+                Some(Err(error)) => return Some(self.fail(error)),
                 None => return Some(Ok(self.finish())),
             }
         }
     }
 
-    fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
+    async fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
         match piece {
-            Piece::Tokens { text, ids } => {
-                let mut fold = Fold::default();
-                self.parser.push(Delta { text: Some(&text), ids: &ids }, &mut |event: Event<'_>| fold.take(event));
-                if let Some(observer) = &mut self.observer {
-                    observer.held(self.parser.held_bytes());
-                }
-                // A backend that gives no ids mostly gives one token a piece.
-                let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
-                self.tokens.completion += count;
-                if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
-                    self.tokens.reasoning += count;
-                }
-                return fold.events;
-            }
+            Piece::Tokens { text, ids } => return self.read_and_ask(&text, &ids).await,
             Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
             Piece::Usage { prompt, completion } => {
+                let events = self.settle_all();
                 self.tokens.prompt = prompt;
                 self.tokens.completion = completion;
+                return events;
             }
         }
-        Vec::new()
+        self.settle_all()
+    }
+
+    /// Reads tokens, and asks whether the answer has to be continued behind them.
+    async fn read_and_ask(&mut self, text: &str, ids: &[u32]) -> Vec<ReplyEvent> {
+        if self.source.before(&self.parser) && self.open.before.is_none() {
+            self.open.before = Some(Box::new(self.parser.clone()));
+        }
+        self.read(text, ids);
+        match self.source.turn(&self.parser, text, ids) {
+            Turn::Settled => self.settle(),
+            Turn::Open => Vec::new(),
+            Turn::Continue(rest) => {
+                match &rest.kept {
+                    Kept::All => {}
+                    Kept::Nothing => self.take_back(),
+                    Kept::Instead(pieces) => {
+                        self.take_back();
+                        pieces.iter().for_each(|(text, ids)| self.read(text, ids));
+                    }
+                }
+                let events = self.settle();
+                self.source.go_on(rest).await;
+                events
+            }
+        }
+    }
+
+    fn read(&mut self, text: &str, ids: &[u32]) {
+        let mut fold = Fold::default();
+        self.parser.push(Delta { text: Some(text), ids }, &mut |event: Event<'_>| fold.take(event));
+        if let Some(observer) = &mut self.observer {
+            observer.held(self.parser.held_bytes());
+        }
+        // A backend that gives no ids mostly gives one token a piece.
+        let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
+        self.open.tokens += count;
+        if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
+            self.open.reasoning += count;
+        }
+        if self.open.events.events.is_empty() {
+            self.open.events = fold;
+        } else {
+            fold.events.into_iter().for_each(|event| self.open.events.join(event));
+        }
+    }
+
+    /// The parser goes back to where it was before what is open.
+    fn take_back(&mut self) {
+        if let Some(parser) = std::mem::take(&mut self.open).before {
+            self.parser = *parser;
+        }
+    }
+
+    /// What is open stays.
+    fn settle(&mut self) -> Vec<ReplyEvent> {
+        let open = std::mem::take(&mut self.open);
+        self.tokens.completion += open.tokens;
+        self.tokens.reasoning += open.reasoning;
+        open.events.events
+    }
+
+    /// Nothing can turn any more, so what is open stays.
+    fn settle_all(&mut self) -> Vec<ReplyEvent> {
+        self.source.end();
+        self.settle()
+    }
+
+    /// The answer broke off: what was read is given, and then the error.
+    fn fail(&mut self, error: BackendError) -> Result<Step, BackendError> {
+        let mut fold = Fold { events: self.settle_all() };
+        self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
+        let events = self.merging.rest(fold.events);
+        if events.is_empty() {
+            return Err(error);
+        }
+        self.state = State::Failed(error);
+        Ok(Step { events, tokens: self.tokens, ending: None })
     }
 
     fn finish(&mut self) -> Step {
@@ -170,7 +240,7 @@ impl Reply {
             StopReason::Length => Some(FinishReason::Length),
             StopReason::Other(_) => None,
         };
-        let mut fold = Fold::default();
+        let mut fold = Fold { events: self.settle_all() };
         let finish = self.parser.finish(engine, &mut |event: Event<'_>| fold.take(event));
         self.tokens.reasoning = finish.reasoning_tokens.unwrap_or(self.tokens.reasoning).min(self.tokens.completion);
         let reason = match (reason, finish.reason) {

@@ -70,6 +70,7 @@ fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         404 => "NotFoundError",
         405 => "MethodNotAllowedError",
+        408 => "RequestTimeoutError",
         413 => "RequestTooLargeError",
         422 => "UnprocessableEntityError",
         429 => "RateLimitError",

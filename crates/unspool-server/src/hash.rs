@@ -1,6 +1,6 @@
 //! A number for what a request asks, to recognise it by.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 
@@ -22,45 +22,60 @@ const NOT_ASKED: [&str; 10] = [
 /// It does not change between versions, so recorded outputs can be found by it.
 #[must_use]
 pub fn request_hash(request: &Map<String, Value>) -> u64 {
-    let mut text = String::new();
+    let mut hash = Fnv(START);
     let asked = request.iter().filter(|(key, value)| !NOT_ASKED.contains(&key.as_str()) && !value.is_null());
-    write_object(asked, &mut text);
-    fnv1a(text.as_bytes())
+    // The hash takes all that is written.
+    let _ = write_object(asked, &mut hash);
+    hash.0
+}
+
+/// What the hash of nothing is.
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A hash of all that is written to it.
+struct Fnv(u64);
+
+impl fmt::Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = fnv1a_on(self.0, text.as_bytes());
+        Ok(())
+    }
 }
 
 /// FNV-1a of some bytes.
 #[must_use]
 pub fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv1a_on(START, bytes)
 }
 
-fn write_object<'a>(entries: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut String) {
+fn fnv1a_on(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn write_object<'a>(entries: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut Fnv) -> fmt::Result {
     let mut sorted: Vec<_> = entries.collect();
     sorted.sort_unstable_by_key(|(key, _)| *key);
-    out.push('{');
+    out.write_char('{')?;
     for (key, value) in sorted {
-        // Writing to a string does not fail.
-        let _ = write!(out, "{}:", Value::from(key.as_str()));
-        write_value(value, out);
-        out.push(',');
+        write!(out, "{}:", Value::from(key.as_str()))?;
+        write_value(value, out)?;
+        out.write_char(',')?;
     }
-    out.push('}');
+    out.write_char('}')
 }
 
-fn write_value(value: &Value, out: &mut String) {
+fn write_value(value: &Value, out: &mut Fnv) -> fmt::Result {
     match value {
         Value::Object(map) => write_object(map.iter(), out),
         Value::Array(items) => {
-            out.push('[');
+            out.write_char('[')?;
             for item in items {
-                write_value(item, out);
-                out.push(',');
+                write_value(item, out)?;
+                out.write_char(',')?;
             }
-            out.push(']');
+            out.write_char(']')
         }
-        other => {
-            let _ = write!(out, "{other}");
-        }
+        other => write!(out, "{other}"),
     }
 }
 

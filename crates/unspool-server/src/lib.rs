@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`config`], [`capabilities`] | errors; the settings, which are also the arguments of `unspool serve`; what a kind of backend can do |
+//! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
@@ -21,7 +21,7 @@
 //! | [`engine`] | one answer while it is written |
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
-//! | [`tls`] | https |
+//! | [`connection`], [`tls`] | how long clients may take; https |
 //!
 //! A module uses those above it in this table, and none below.
 //!
@@ -33,9 +33,11 @@ pub mod app;
 pub mod backend;
 mod blocking;
 pub mod blocks;
+pub mod bounds;
 pub mod budget;
 pub mod capabilities;
 pub mod config;
+pub mod connection;
 pub mod constraint;
 pub mod continuation;
 pub mod engine;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use unspool::{Checkpoint, Detected, Half, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
+use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
+use unspool_check::template::{Subject, Verdict};
 use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
 use unspool_text::{ModelFolder, PromptRequest, Prompter, Sandbox, TextError, prompter};
@@ -136,6 +137,20 @@ impl Model {
             model_types: &types,
         };
         Ok(registry.detect(half, &checkpoint)?)
+    }
+
+    /// The first thing in which what the template writes is not what the parsers read; `named`: which halves have a name.
+    #[must_use]
+    pub fn misfit(&self, pair: &Pair, named: (bool, bool)) -> Option<String> {
+        let (reasoning, tools) = named;
+        // Without a template there is nothing to hold against them; harmony's prompts are our own.
+        if !self.has_template || self.prompter.template(true).is_none() || !(reasoning || tools) {
+            return None;
+        }
+        let subject = Subject { prompter: &self.prompter, pair, reasoning, tools };
+        let found = subject.findings().into_iter().find(|finding| finding.verdict == Verdict::Differs)?;
+        let line = found.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        Some(format!("{}: {}{line}", found.check, found.message.replace('\n', " ")))
     }
 
     /// Checks what concerns the template in a request, and merges its arguments with the server's, once for template and parser.

@@ -158,7 +158,7 @@ impl ChatMl {
 
     /// What an assistant said, calls included.
     fn assistant(&self, message: &ChatMessage, request: &ChatRequest) -> Result<String, ApiError> {
-        let content = message.text();
+        let content = message.text().into_owned();
         if message.calls().is_empty() {
             return Ok(content);
         }
@@ -196,7 +196,8 @@ impl PromptRenderer for ChatMl {
                 return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
             }
             let start = text.len();
-            let said = if message.role == "assistant" { self.assistant(message, request)? } else { message.text() };
+            let said =
+                if message.role == "assistant" { self.assistant(message, request)?.into() } else { message.text() };
             let _ = write!(text, "{START}{}\n{said}", message.role);
             if index == last && request.continue_final {
                 turn = Some(start);
@@ -227,7 +228,7 @@ mod tests {
     fn rendered(body: &Value) -> RenderedPrompt {
         let pair = Registry::builtin().pair(&Setup::default()).expect("no names are always a pair");
         let request =
-            ChatRequest::read(body, ToolRules { has_parser: true, auto: true }).expect("the request is right");
+            ChatRequest::read(body.clone(), ToolRules { has_parser: true, auto: true }).expect("the request is right");
         ChatMl::new(pair).render(&request).expect("the conversation is text")
     }
 

@@ -5,11 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value, json};
 use unspool::Vocabulary;
 
-use crate::backend::{Piece, Pieces, StopReason};
+use crate::backend::{Piece, StopReason};
 use crate::error::StartupError;
 use crate::unique;
 
@@ -40,17 +39,10 @@ impl RawLog {
         Ok(log)
     }
 
-    /// The same pieces; when they end, or nobody reads on, what was read is written down.
-    pub fn tap(self: &Arc<Self>, pieces: Pieces, hash: u64) -> Pieces {
-        let entry = Entry { log: Arc::clone(self), hash, tokens: Vec::new(), stop: None, prompt_tokens: None };
-        stream::unfold((pieces, entry), |(mut pieces, mut entry)| async move {
-            let piece = pieces.next().await?;
-            if let Ok(piece) = &piece {
-                entry.take(piece);
-            }
-            Some((piece, (pieces, entry)))
-        })
-        .boxed()
+    /// Records one output, which is written down when the recorder is dropped.
+    #[must_use]
+    pub fn recorder(self: &Arc<Self>, hash: u64) -> Recorder {
+        Recorder { log: Arc::clone(self), hash, tokens: Vec::new(), stop: None, prompt_tokens: None }
     }
 
     fn write(&self, line: &Value) -> std::io::Result<()> {
@@ -60,7 +52,8 @@ impl RawLog {
 }
 
 /// One output, written down when it is dropped.
-struct Entry {
+#[derive(Debug)]
+pub struct Recorder {
     log: Arc<RawLog>,
     hash: u64,
     tokens: Vec<(Vec<u32>, String)>,
@@ -68,8 +61,9 @@ struct Entry {
     prompt_tokens: Option<u64>,
 }
 
-impl Entry {
-    fn take(&mut self, piece: &Piece) {
+impl Recorder {
+    /// Takes the next piece of it.
+    pub fn take(&mut self, piece: &Piece) {
         match piece {
             Piece::Tokens { text, ids } => self.tokens.push((ids.clone(), text.clone())),
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
@@ -106,7 +100,7 @@ fn tokens((ids, text): (Vec<u32>, String)) -> Vec<Value> {
     ids.iter().enumerate().map(|(at, id)| json!([id, text_of(at)])).collect()
 }
 
-impl Drop for Entry {
+impl Drop for Recorder {
     fn drop(&mut self) {
         if self.tokens.is_empty() && self.stop.is_none() {
             return;

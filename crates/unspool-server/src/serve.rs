@@ -1,7 +1,7 @@
 //! Listening, and stopping without breaking off answers.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,23 @@ use std::time::Duration;
 
 use axum::serve::{Listener, ListenerExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::api;
 use crate::app::App;
 use crate::config::ServeConfig;
+use crate::connection::{self, Activity, Running, TimeLimits, TimedListener};
 use crate::error::StartupError;
 use crate::tls::{self, TlsListener};
 
+/// How long connections may take to send what is written already, once all answers are finished.
+const LAST_BYTES: Duration = Duration::from_secs(1);
 /// How often the metrics are tidied.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Serves `app` on `listener` until `stop` is there; then no new connection is taken, and running answers are finished.
+/// Serves `app` on `listener` until `stop` is there; then no new connection is taken, and running answers are finished, as far
+/// as `--shutdown-timeout` allows.
 ///
 /// # Errors
 /// What the system says about the listener.
@@ -29,7 +35,35 @@ where
     L::Addr: fmt::Debug,
 {
     let _upkeep = Upkeep::of(&app);
-    axum::serve(listener, api::router(app)).with_graceful_shutdown(stop).await
+    let (limits, patience) = (TimeLimits::of(app.http()), Duration::from_secs(app.http().shutdown_timeout));
+    let running = Running::default();
+    let router = connection::watched(api::router(app), running.clone(), limits);
+    let (told, stopping) = oneshot::channel::<()>();
+    let service = router.into_make_service_with_connect_info::<Activity>();
+    let server = axum::serve(TimedListener::new(listener, limits), service).with_graceful_shutdown(async {
+        stop.await;
+        let _ = told.send(());
+    });
+    tokio::select! {
+        ended = server.into_future() => ended,
+        () = drained(stopping, &running, patience) => Ok(()),
+    }
+}
+
+/// Waits until the gateway is told to stop, and then for running answers, but not for ever.
+async fn drained(stopping: oneshot::Receiver<()>, running: &Running, patience: Duration) {
+    if stopping.await.is_err() {
+        // The server has ended by itself.
+        return std::future::pending().await;
+    }
+    match timeout(patience, running.none()).await {
+        // The last bytes are on their way. Connections without a request are not waited for.
+        Ok(()) => tokio::time::sleep(LAST_BYTES).await,
+        Err(_) => {
+            let count = running.count();
+            tracing::warn!(count, "--shutdown-timeout is over: running answers are cut");
+        }
+    }
 }
 
 /// Tidies the metrics now and then, also if nobody reads them; ends with its owner.
@@ -136,7 +170,7 @@ where
     L: Listener,
     L::Addr: fmt::Debug,
 {
-    let (told, stop) = tokio::sync::oneshot::channel::<()>();
+    let (told, stop) = oneshot::channel::<()>();
     let server = serve(listener, app, async {
         // An error means that nobody can tell it any more, which is a reason to stop as well.
         let _ = stop.await;
@@ -161,7 +195,7 @@ pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<()
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StartupError::new(format!("cannot start the gateway's threads: {error}")))?;
     let ended = runtime.block_on(run(config, ready));
-    // Work in the pool of blocking threads is not waited for: it ends with the process.
+    // What still runs on other threads would hold the process up.
     runtime.shutdown_background();
     ended
 }

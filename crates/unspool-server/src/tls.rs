@@ -1,9 +1,10 @@
 //! TLS: the certificate that the gateway shows, and a listener that speaks it.
 
+use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::serve::Listener;
@@ -21,11 +22,13 @@ use crate::config::HttpConfig;
 use crate::error::StartupError;
 
 /// Time that a client has to shake hands.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIME: Duration = Duration::from_secs(3);
 /// How long nothing is accepted after an error such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Clients that may be shaking hands at once; further ones wait in the system's queue.
 const MOST_HANDSHAKES: usize = 1024;
+/// And of one address; a further one is turned away, so that one client cannot keep the others out.
+const MOST_OF_ONE_ADDRESS: usize = 64;
 
 /// The settings of TLS, if the gateway serves https.
 ///
@@ -55,6 +58,13 @@ pub fn acceptor(config: &HttpConfig) -> Result<Option<TlsAcceptor>, StartupError
         }
     };
     let mut settings = builder.with_single_cert(chain, secret).map_err(|error| {
+        match &error {
+            rustls::Error::InvalidCertificate(_) => {
+                return unusable("--ssl-certfile", certificate, &error.to_string());
+            }
+            rustls::Error::InconsistentKeys(_) => {}
+            _ => return no_key(key, &format!("holds a private key that cannot be used: {error}")),
+        }
         let message = format!(
             "the key {} and the certificate {} cannot be used together: {error}",
             key.display(),
@@ -82,10 +92,12 @@ fn certificates(flag: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>,
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartupError> {
     let text = read("--ssl-keyfile", path)?;
     // The key itself is in no message.
-    PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
-        StartupError::new(format!("--ssl-keyfile: {} holds no private key that can be read", path.display()))
-            .hint("it must be in PEM and without a password; `openssl pkey -in KEY -out PLAIN` takes one away")
-    })
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| no_key(path, "holds no private key that can be read"))
+}
+
+fn no_key(path: &Path, what: &str) -> StartupError {
+    StartupError::new(format!("--ssl-keyfile: {} {what}", path.display()))
+        .hint("it must be in PEM and without a password; `openssl pkey -in KEY -out PLAIN` takes one away")
 }
 
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>, StartupError> {
@@ -100,13 +112,49 @@ pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
     shaking: JoinSet<Option<(TlsStream<TcpStream>, SocketAddr)>>,
+    places: Places,
+}
+
+/// How many clients of each address shake hands.
+#[derive(Debug, Clone, Default)]
+struct Places(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+impl Places {
+    /// A place for one more client of this address, until it is dropped.
+    fn take(&self, address: IpAddr) -> Option<Place> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.entry(address).or_default();
+        if *count == MOST_OF_ONE_ADDRESS {
+            return None;
+        }
+        *count += 1;
+        Some(Place { places: self.clone(), address })
+    }
+}
+
+#[derive(Debug)]
+struct Place {
+    places: Places,
+    address: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = taken.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.address);
+            }
+        }
+    }
 }
 
 impl TlsListener {
     /// A listener on top of `inner`.
     #[must_use]
     pub fn new(inner: TcpListener, acceptor: TlsAcceptor) -> Self {
-        Self { inner, acceptor, shaking: JoinSet::new() }
+        Self { inner, acceptor, shaking: JoinSet::new(), places: Places::default() }
     }
 }
 
@@ -128,7 +176,12 @@ impl Listener for TlsListener {
                         // Tokens are small and must not wait until the client has confirmed the ones before.
                         let _ = stream.set_nodelay(true);
                         let acceptor = self.acceptor.clone();
+                        let Some(place) = self.places.take(address.ip()) else {
+                            tracing::debug!("a client has too many TLS handshakes open");
+                            continue;
+                        };
                         self.shaking.spawn(async move {
+                            let _place = place;
                             match timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
                                 Ok(Ok(stream)) => Some((stream, address)),
                                 Ok(Err(error)) => {

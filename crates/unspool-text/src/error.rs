@@ -11,13 +11,16 @@ pub struct TextError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Whether a template said it of itself, by `raise_exception`.
+    #[serde(default)]
+    pub by_template: bool,
 }
 
 impl TextError {
     /// An error without a hint.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, by_template: false }
     }
 
     /// Adds what to do about it.

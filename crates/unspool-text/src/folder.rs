@@ -242,30 +242,38 @@ fn templates(folder: &Path, tokenizer_config: &Value) -> Result<Templates, TextE
 
 /// The tokens that templates can name; later files win.
 fn special_tokens(files: &[&Value], tokenizer: &dyn Tokenizer) -> Map<String, Value> {
-    const NAMES: [&str; 7] =
-        ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
     let mut out = Map::new();
     for file in files {
-        for name in NAMES {
-            if let Some(text) = crate::tokenizer::token_text(file.get(name)) {
-                out.insert(name.to_owned(), Value::String(text));
-            }
-        }
-        if let Some(Value::Array(more)) = file.get("additional_special_tokens") {
-            let texts = more.iter().filter_map(|token| crate::tokenizer::token_text(Some(token)));
-            out.insert("additional_special_tokens".to_owned(), texts.collect());
-        }
-        for (name, token) in file.get("extra_special_tokens").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(text) = crate::tokenizer::token_text(Some(token)) {
-                out.insert(name.clone(), Value::String(text));
-            }
-        }
+        out.extend(named_tokens(file));
     }
     // Files that name no token come with a tokenizer that has the common ones.
     for (name, text) in [("bos_token", "<s>"), ("eos_token", "</s>")] {
         let unnamed = files.iter().all(|file| file.as_object().is_none_or(Map::is_empty));
         if unnamed && tokenizer.entries().added().contains_key(text) {
             out.insert(name.to_owned(), Value::from(text));
+        }
+    }
+    out
+}
+
+/// The special tokens that a `tokenizer_config.json` or a `special_tokens_map.json` gives names for templates: `bos_token`, …
+#[must_use]
+pub fn named_tokens(file: &Value) -> Map<String, Value> {
+    const NAMES: [&str; 7] =
+        ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+    let mut out = Map::new();
+    for name in NAMES {
+        if let Some(text) = crate::tokenizer::token_text(file.get(name)) {
+            out.insert(name.to_owned(), Value::String(text));
+        }
+    }
+    if let Some(Value::Array(more)) = file.get("additional_special_tokens") {
+        let texts = more.iter().filter_map(|token| crate::tokenizer::token_text(Some(token)));
+        out.insert("additional_special_tokens".to_owned(), texts.collect());
+    }
+    for (name, token) in file.get("extra_special_tokens").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(text) = crate::tokenizer::token_text(Some(token)) {
+            out.insert(name.clone(), Value::String(text));
         }
     }
     out

@@ -1,5 +1,6 @@
 //! From a request to the prompt: the template that counts, the conversation in its shape, the arguments merged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,19 @@ impl Prompter {
         self
     }
 
+    /// With special tokens that templates name (`bos_token`, …), where no folder tells them.
+    #[must_use]
+    pub fn with_special_tokens(mut self, tokens: Map<String, Value>) -> Self {
+        self.special_tokens.extend(tokens);
+        self
+    }
+
+    /// The special tokens that templates name.
+    #[must_use]
+    pub fn special_tokens(&self) -> &Map<String, Value> {
+        &self.special_tokens
+    }
+
     /// The template for a request with or without tools, if prompts are made with one.
     #[must_use]
     pub fn template(&self, tools: bool) -> Option<&ChatTemplate> {
@@ -106,6 +120,16 @@ impl Prompter {
         })?;
         let text = prompt(template, (&self.special_tokens, self.format), request)?;
         Ok(PromptText { text, markers: None })
+    }
+
+    /// Which line of the template writes which part of the prompt, as far as it can be told; in order.
+    ///
+    /// # Errors
+    /// As [`Prompter::render`]; or the prompt is not made with a template.
+    pub fn lines(&self, request: &PromptRequest<'_>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
+        let template = self.template(request.tools.is_some());
+        let template = template.ok_or_else(|| TextError::new("the prompt is not made with a template"))?;
+        template.lines(&context(template, (&self.special_tokens, self.format), request)?)
     }
 
     /// With a template that nobody here vouches for.
@@ -176,9 +200,19 @@ impl Job {
 /// The prompt of a template that is given the checkpoint's special tokens, and content in `format` or as it reads it.
 fn prompt(
     template: &ChatTemplate,
-    (special_tokens, format): (&Map<String, Value>, Option<ContentFormat>),
+    given: (&Map<String, Value>, Option<ContentFormat>),
     request: &PromptRequest<'_>,
 ) -> Result<String, TextError> {
+    let prompt = template.render(&context(template, given, request)?)?;
+    if request.continue_final { cut(&prompt) } else { Ok(prompt) }
+}
+
+/// What a template is given.
+fn context(
+    template: &ChatTemplate,
+    (special_tokens, format): (&Map<String, Value>, Option<ContentFormat>),
+    request: &PromptRequest<'_>,
+) -> Result<Map<String, Value>, TextError> {
     let format = format.unwrap_or_else(|| template.content_format());
     let mut messages = conversation::messages(request.messages, format)?;
     conversation::without_developer(&mut messages, template);
@@ -193,8 +227,7 @@ fn prompt(
     context.insert("add_generation_prompt".to_owned(), json!(request.generation_prompt && !request.continue_final));
     context.insert("continue_final_message".to_owned(), json!(request.continue_final));
     context.extend(request.kwargs.iter().map(|(key, value)| (key.clone(), value.clone())));
-    let prompt = template.render(&context)?;
-    if request.continue_final { cut(&prompt) } else { Ok(prompt) }
+    Ok(context)
 }
 
 fn no_template(folder: &ModelFolder) -> TextError {

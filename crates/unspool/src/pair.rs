@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
-use crate::prompt;
+use crate::prompt::{self, PromptText};
 use crate::registry::{Registry, names_by_half};
 use crate::request::{Prompt, Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, Machine, Phase};
@@ -90,7 +90,8 @@ impl Pair {
         };
         let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
         let plan = if plain { self.plan(&kwargs, true)? } else { base };
-        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt, off);
+        let prompt = PromptText::new(prompt, &self.inner.vocabulary);
+        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt.as_ref(), off);
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
@@ -102,7 +103,7 @@ impl Pair {
             }
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
-            if let Some(prompt) = prompt.text() {
+            if let Some(prompt) = &prompt {
                 machine.prompt(&prompt.text, &self.limits);
             }
             let gate = match machine.phase() {
@@ -189,6 +190,17 @@ impl Pair {
         }
         let (opener, closer) = plan.tables.thoughts.first()?;
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
+    }
+
+    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    #[must_use]
+    pub fn words(&self, half: Half) -> Option<FormatFile> {
+        let plan = self.plan(&Map::new(), false).ok()?;
+        let format = match half {
+            Half::Reasoning => plan.reasoning.as_ref(),
+            Half::Tools => plan.tools.as_ref(),
+        };
+        format.map(|format| format.words().clone())
     }
 
     /// The words of both halves without any request switch.

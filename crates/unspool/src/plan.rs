@@ -45,6 +45,7 @@ impl Plan {
             tools: tools.as_ref(),
             special: &vocabulary.special,
             hidden: &hidden,
+            declared: &vocabulary.hidden,
             plain,
         };
         let tables = Tables::new(&source)?;

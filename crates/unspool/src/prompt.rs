@@ -1,5 +1,7 @@
 //! Where a reply begins: what the prompt of this turn says about thinking.
 
+use std::collections::{HashMap, HashSet};
+
 use memchr::memmem;
 
 use crate::flow::numbered::TrailId;
@@ -7,8 +9,56 @@ use crate::flow::state::{Place, State};
 use crate::flow::tables::Tables;
 use crate::format::file::StartState;
 use crate::format::marker::Marker;
-use crate::request::{Prompt, PromptText};
+use crate::request::{Prompt, PromptToken};
 use crate::setup::Vocabulary;
+
+/// A prompt as text, and its tokens if they are known.
+pub(crate) struct PromptText {
+    pub(crate) text: String,
+    tokens: Option<Vec<TokenAt>>,
+}
+
+/// A token, and where it stands in the text.
+struct TokenAt {
+    at: usize,
+    end: usize,
+    id: u32,
+}
+
+impl PromptText {
+    /// What is known of a prompt; `None`: nothing.
+    pub(crate) fn new(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Option<Self> {
+        let tokens = match prompt {
+            Prompt::Unknown => return None,
+            Prompt::Text(text) => return Some(Self { text: text.to_owned(), tokens: None }),
+            Prompt::Tokens(tokens) => tokens,
+        };
+        let texts = special_texts(tokens, vocabulary);
+        let mut bytes = Vec::new();
+        let mut places = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            let at = bytes.len();
+            bytes.extend_from_slice(texts.get(&token.id).map_or(&*token.bytes, |text| text.as_bytes()));
+            places.push(TokenAt { at, end: bytes.len(), id: token.id });
+        }
+        Some(match String::from_utf8(bytes) {
+            Ok(text) => Self { text, tokens: Some(places) },
+            // Offsets would not fit a repaired text; markers then count by text.
+            Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None },
+        })
+    }
+}
+
+/// The texts of a prompt's special tokens. A client that decodes without them gives each an empty text, or another one.
+fn special_texts<'a>(tokens: &[PromptToken], vocabulary: &'a Vocabulary) -> HashMap<u32, &'a str> {
+    let there: HashSet<u32> = tokens.iter().map(|token| token.id).collect();
+    let mut texts: HashMap<u32, &str> = HashMap::new();
+    for (text, id) in vocabulary.special.iter().filter(|(_, id)| there.contains(id)) {
+        // Two texts for one id are the client's mistake; which of them counts must not be chance.
+        texts.entry(*id).and_modify(|known| *known = (*known).min(text)).or_insert(text);
+    }
+    texts
+}
 
 /// What the newest thinking marker of this turn says.
 enum Said {
@@ -20,12 +70,15 @@ enum Said {
 }
 
 /// The state of a reply at its start, and whether the gate is open from there.
-pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>, off: bool) -> (State, bool) {
+pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, prompt: Option<&PromptText>, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
-        return channels.start(prompt);
+        return channels.start(prompt.map_or("", |prompt| &prompt.text));
     }
     let words = &tables.words;
-    let said = if words.has_thoughts { read(tables, vocabulary, prompt) } else { Said::Nothing };
+    let said = match prompt {
+        Some(prompt) if words.has_thoughts => read(tables, vocabulary, prompt),
+        _ => Said::Nothing,
+    };
     match said {
         Said::Open(behind, thought) => (open(tables, &behind, thought), false),
         Said::Closed(behind, thought) => {
@@ -84,8 +137,7 @@ fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(TrailId, 
     None
 }
 
-fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
-    let Some(prompt) = prompt.text() else { return Said::Nothing };
+fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: &PromptText) -> Said {
     let turn = tables
         .words
         .turn
@@ -96,9 +148,9 @@ fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
     let mut newest: Option<(usize, Said)> = None;
     for (i, (opener, closer)) in tables.thoughts.iter().enumerate() {
         for (marker, opens) in [(opener, true), (closer, false)] {
-            let Some(at) = last(&prompt, marker, turn, vocabulary, tables.words.by_id) else { continue };
+            let Some((at, end)) = last(prompt, marker, turn, vocabulary, tables.words.by_id) else { continue };
             if newest.as_ref().is_none_or(|(best, _)| at > *best) {
-                let behind = prompt.text[at + marker.literal.len()..].to_owned();
+                let behind = prompt.text[end..].to_owned();
                 newest = Some((at, if opens { Said::Open(behind, i) } else { Said::Closed(behind, i) }));
             }
         }
@@ -106,14 +158,22 @@ fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: Prompt<'_>) -> Said {
     newest.map_or(Said::Nothing, |(_, said)| said)
 }
 
-/// The last place of a marker behind `from`; as a token if it is one and tokens are known.
-fn last(prompt: &PromptText, marker: &Marker, from: usize, vocabulary: &Vocabulary, by_id: bool) -> Option<usize> {
+/// Where the last marker behind `from` begins and ends; as a token if it is one and tokens are known.
+fn last(
+    prompt: &PromptText,
+    marker: &Marker,
+    from: usize,
+    vocabulary: &Vocabulary,
+    by_id: bool,
+) -> Option<(usize, usize)> {
     if marker.literal.is_empty() {
         return None;
     }
     let id = vocabulary.special.get(&marker.literal).filter(|_| by_id);
     if let (Some(tokens), Some(id)) = (&prompt.tokens, id) {
-        return tokens.iter().rev().take_while(|(at, _)| *at >= from).find(|(_, t)| t == id).map(|(at, _)| *at);
+        let found = tokens.iter().rev().take_while(|token| token.at >= from).find(|token| token.id == *id);
+        return found.map(|token| (token.at, token.end));
     }
-    memmem::rfind(&prompt.text.as_bytes()[from..], marker.literal.as_bytes()).map(|at| from + at)
+    let at = from + memmem::rfind(&prompt.text.as_bytes()[from..], marker.literal.as_bytes())?;
+    Some((at, at + marker.literal.len()))
 }

@@ -163,31 +163,3 @@ pub enum Prompt<'a> {
     /// As tokens.
     Tokens(&'a [PromptToken]),
 }
-
-/// Text of a prompt, and where its tokens begin if they are known.
-pub(crate) struct PromptText {
-    pub(crate) text: String,
-    pub(crate) tokens: Option<Vec<(usize, u32)>>,
-}
-
-impl Prompt<'_> {
-    /// The prompt as text, if it is known.
-    pub(crate) fn text(self) -> Option<PromptText> {
-        let tokens = match self {
-            Self::Unknown => return None,
-            Self::Text(text) => return Some(PromptText { text: text.to_owned(), tokens: None }),
-            Self::Tokens(tokens) => tokens,
-        };
-        let mut bytes = Vec::new();
-        let mut starts = Vec::with_capacity(tokens.len());
-        for token in tokens {
-            starts.push((bytes.len(), token.id));
-            bytes.extend_from_slice(&token.bytes);
-        }
-        Some(match String::from_utf8(bytes) {
-            Ok(text) => PromptText { text, tokens: Some(starts) },
-            // Offsets would not fit a repaired text; markers then count by text.
-            Err(e) => PromptText { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None },
-        })
-    }
-}

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates that are held to it.
-const HELD: &[&str] = &["unspool", "unspool-text", "unspool-server", "unspool-cli"];
+const HELD: &[&str] = &["unspool", "unspool-check", "unspool-text", "unspool-server", "unspool-cli"];
 
 /// Which room uses which, and one place where it does.
 type Arrows = BTreeMap<String, BTreeMap<String, String>>;

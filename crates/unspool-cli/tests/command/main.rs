@@ -8,6 +8,7 @@ mod grammar;
 mod parse;
 mod serve;
 mod stream;
+mod template_check;
 mod templates;
 mod usage;
 

@@ -21,7 +21,7 @@ impl Gateway {
     }
 
     /// With its standard error somewhere else.
-    fn telling(arguments: &[&str], errors: Stdio) -> Self {
+    pub(crate) fn telling(arguments: &[&str], errors: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
             .args(["serve", "--port", "0", "--mock-rate", "0"])
             .args(arguments)
@@ -54,7 +54,7 @@ impl Gateway {
     }
 
     /// Ends it, and gives what it told.
-    fn told(mut self) -> String {
+    pub(crate) fn told(mut self) -> String {
         let mut errors = self.child.stderr.take().expect("a pipe");
         let _ = self.child.kill();
         let mut told = String::new();
@@ -138,5 +138,66 @@ fn a_log_holds_nothing_that_users_and_models_say_and_no_keys() {
             let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             assert!(line["level"].is_string() && line["timestamp"].is_string(), "{line}");
         }
+    }
+}
+
+/// The most memory that a process had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+}
+
+/// A gateway that the system gives 1 GiB of address space.
+#[cfg(target_os = "linux")]
+fn small_gateway() -> Gateway {
+    let shell = "ulimit -v 1048576; exec \"$0\" \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", shell, env!("CARGO_BIN_EXE_unspool"), "serve", "--port", "0", "--mock-rate", "0", "--log", "off"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the shell starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("listening on http://").expect("an address").to_owned();
+    Gateway { child, address }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bodies_do_not_multiply_in_memory_and_a_small_process_lives() {
+    let small = r#"{"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}"#;
+    let size = 15 << 20;
+    let filled = |front: &str, item: &str, back: &str| {
+        let items = vec![item; (size - front.len() - back.len()) / (item.len() + 1)].join(",");
+        format!("{front}{items}{back}")
+    };
+    let refused = [
+        filled("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"x\":[", "0", "]}"),
+        filled("{\"messages\":[", "{}", "]}"),
+        filled("{\"messages\":[{\"role\":\"user\",\"content\":[", "{}", "]}]}"),
+        filled("{\"tools\":[", "{}", "]}"),
+        filled("{\"tools\":[{\"function\":{\"parameters\":{\"enum\":[", "1", "]}}}]}"),
+        filled("{\"messages\":[{\"content\":", "[", ""),
+    ];
+    let gateway = small_gateway();
+    for body in &refused {
+        let told = gateway.chat(body);
+        assert_eq!(told["error"]["code"], 400, "{told}");
+    }
+    assert_eq!(gateway.chat(small)["object"], "chat.completion", "it lives");
+    let long = format!(
+        "{{\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}}],\"max_tokens\":1}}",
+        "a b ".repeat(size / 4)
+    );
+    // What the allocator keeps of earlier requests is not this one's, so each begins with a new process.
+    for (body, object) in [(&long, "chat.completion")].into_iter().chain(refused.iter().map(|body| (body, ""))) {
+        let gateway = small_gateway();
+        assert_eq!(gateway.chat(small)["object"], "chat.completion");
+        let before = peak(gateway.child.id());
+        assert_eq!(gateway.chat(body)["object"].as_str().unwrap_or_default(), object);
+        let more = peak(gateway.child.id()) - before;
+        assert!(more < 4 * body.len(), "{more} bytes for a body of {}: {}", body.len(), &body[..50]);
     }
 }

@@ -36,7 +36,8 @@ fn a_template_of_a_request_is_rendered() {
     assert_eq!(rendered(source, &question()).as_deref(), Ok("<user>Ahoy\n>"));
     let long = vec![json!({"role": "user", "content": "é".repeat(1 << 20)})];
     assert_eq!(rendered(source, &long).map(|text| text.len()), Ok((2 << 20) + 8));
-    assert_eq!(rendered("{{ raise_exception('no') }}", &question()), Err(TextError::new("no")));
+    let refusal = TextError { by_template: true, ..TextError::new("no") };
+    assert_eq!(rendered("{{ raise_exception('no') }}", &question()), Err(refusal));
     for source in ["a\n{% if %}", "a\n{{ x.y.z }}", &format!("a\n{{{{ 1{} }}}}", "+1".repeat(100_000))] {
         let error = rendered(source, &question()).expect_err(source);
         assert!(error.message.contains("line 2"), "{error}");

@@ -11,16 +11,17 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::service::json_response;
-use super::{answer_id, event_stream, json_body};
+use super::{answer_id, checked, event_stream, raw_body};
 use crate::app::App;
-use crate::backend::{BackendError, Job, Piece, Pieces, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason};
 use crate::error::ApiError;
 use crate::hash::request_hash;
-use crate::request::read_body;
+use crate::request::read_text;
 use crate::request::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
 use crate::unique;
 
@@ -35,13 +36,17 @@ const TOKEN_IDS: &str = "return_tokens_as_token_ids";
 #[serde(default)]
 pub(super) struct CompletionBody {
     model: Option<String>,
-    prompt: Option<Value>,
+    /// One text; a backend that has this API itself may take more.
+    #[schema(value_type = Option<Value>)]
+    prompt: Option<Box<RawValue>>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     n: Option<i64>,
     max_tokens: Option<i64>,
     seed: Option<i64>,
     stop: Option<OneOrMany>,
+    /// Whether tokens among log probabilities are written as ids, where a backend has this API itself.
+    return_tokens_as_token_ids: Option<bool>,
 }
 
 /// Answers a completions request.
@@ -58,17 +63,23 @@ pub(super) async fn serve(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (raw, body) = json_body(&headers, body)?;
-    let parsed: CompletionBody = read_body(&body)?;
+    let raw = raw_body(&headers, body)?;
+    // What the gateway does not read stays text: a prompt may be a million ids.
+    let parsed: CompletionBody = read_text(&raw)?;
     let model = app.model_name(parsed.model.as_deref())?;
-    let asked = if app.answers().return_tokens_as_token_ids { with_token_ids(&raw, &body) } else { raw };
-    if let Some(answer) = app.backend().forward(asked).await {
-        return Ok(answer?);
+    if app.backend().forwards() {
+        let asked = if app.answers().return_tokens_as_token_ids { with_token_ids(raw, &parsed) } else { raw };
+        return match app.backend().forward(asked).await {
+            Some(answer) => Ok(answer?),
+            None => Err(BackendError::new(BackendFault::Unreachable, "there is no backend to ask").into()),
+        };
     }
+    let body = checked(&app, &raw)?;
+    drop(raw);
     if answers(parsed.n)? != 1 {
         return Err(ApiError::bad_field("n", "raw completions are given one at a time"));
     }
-    let Some(Value::String(prompt)) = parsed.prompt else {
+    let Some(Value::String(prompt)) = body.get("prompt").cloned() else {
         return Err(ApiError::bad_field("prompt", "`prompt` must be one text"));
     };
     let sampling = Sampling {
@@ -90,15 +101,14 @@ pub(super) async fn serve(
 }
 
 /// The body with the field that has tokens written as ids, unless it says otherwise itself.
-fn with_token_ids(raw: &Bytes, body: &Value) -> Bytes {
-    match body {
-        Value::Object(fields) if fields.get(TOKEN_IDS).is_none_or(Value::is_null) => {
-            let mut fields = fields.clone();
-            fields.insert(TOKEN_IDS.to_owned(), true.into());
-            Value::Object(fields).to_string().into()
-        }
-        _ => raw.clone(),
+fn with_token_ids(raw: Bytes, parsed: &CompletionBody) -> Bytes {
+    let Some(fields) = raw.trim_ascii_end().strip_suffix(b"}") else { return raw };
+    if parsed.return_tokens_as_token_ids.is_some() {
+        return raw;
     }
+    // Of a field that is there twice, as a null and as this, the last one counts.
+    let comma = if fields.trim_ascii().ends_with(b"{") { "" } else { "," };
+    [fields, format!("{comma}\"{TOKEN_IDS}\":true}}").as_bytes()].concat().into()
 }
 
 struct RawFrame {

@@ -19,6 +19,11 @@ use crate::unique;
 const COMMENT: &[u8] = b": keep-alive\n\n";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// What the log says of a request: its path, and no query, which may hold what nobody should read there.
+pub(super) fn span(request: &Request) -> tracing::Span {
+    tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
+}
+
 /// Counts the requests of the API's surfaces.
 pub(super) async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
     let surface = Surface::of_path(request.uri().path());
@@ -27,6 +32,16 @@ pub(super) async fn count(State(metrics): State<Arc<Metrics>>, request: Request,
         metrics.request(surface, response.status().as_u16());
     }
     response
+}
+
+/// Refuses a body by its announced length, before a client that waits to be asked for it is asked.
+pub(super) async fn announced(State(longest): State<usize>, request: Request, next: Next) -> Response {
+    let length: Option<u64> =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    match length {
+        Some(length) if length > longest as u64 => super::shaped(request.uri(), super::too_long(longest)),
+        _ => next.run(request).await,
+    }
 }
 
 /// Answers with the request's id, or a new one.

@@ -13,6 +13,8 @@ mod sse;
 mod text;
 
 use std::any::Any;
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +61,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/docs", get(openapi::page))
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(http.max_body_size));
+        .layer(DefaultBodyLimit::max(http.max_body_size))
+        .layer(middleware::from_fn_with_state(http.max_body_size, layers::announced));
     if let Ok(seconds @ 1..) = u64::try_from(http.sse_keep_alive_interval) {
         let interval = Duration::from_secs(seconds);
         router = router.layer(middleware::from_fn_with_state(interval, layers::keep_alive));
@@ -73,7 +76,10 @@ pub fn router(app: Arc<App>) -> Router {
     if let Some(cors) = layers::cors(&http) {
         router = router.layer(cors);
     }
-    let router = router.layer(CatchPanicLayer::custom(panicked)).layer(TraceLayer::new_for_http()).with_state(app);
+    let router = router
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(TraceLayer::new_for_http().make_span_with(layers::span))
+        .with_state(app);
     match http.root() {
         // A proxy may pass its prefix on or cut it off.
         Some(root) => Router::new().nest(root, router.clone()).fallback_service(router),
@@ -99,9 +105,39 @@ fn panicked(_: Box<dyn Any + Send>) -> Response {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request").into_response()
 }
 
+/// A JSON body, within the bounds of this server. Its text is let go.
+fn json_body(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
+    checked(app, &raw_body(headers, body)?)
+}
+
+/// The value of a body, if it is within the bounds of this server.
+fn checked(app: &App, body: &[u8]) -> Result<Value, ApiError> {
+    app.http().bounds().check(body)?;
+    serde_json::from_slice(body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))
+}
+
+/// Why a body was not read.
+fn unread(rejection: &BytesRejection) -> ApiError {
+    let mut cause: Option<&dyn Error> = Some(rejection);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            return ApiError::new(StatusCode::REQUEST_TIMEOUT, "the body of the request took too long")
+                .hint("the server's --request-timeout sets how long a client may pause");
+        }
+        cause = error.source();
+    }
+    ApiError::new(rejection.status(), rejection.body_text())
+}
+
+/// The error of a body that is longer than it may be.
+fn too_long(longest: usize) -> ApiError {
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body of the request is longer than {longest} bytes"))
+        .hint("the server's --max-body-size sets how long it may be")
+}
+
 /// A JSON body as it came.
-fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(Bytes, Value), ApiError> {
-    let body = body.map_err(|rejection| ApiError::new(rejection.status(), rejection.body_text()))?;
+fn raw_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
+    let body = body.map_err(|rejection| unread(&rejection))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence != "application/json" && !(essence.starts_with("application/") && essence.ends_with("+json")) {
@@ -109,9 +145,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
             ApiError::bad_body("the body must be JSON").hint("send the header `Content-Type: application/json`")
         );
     }
-    let value =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))?;
-    Ok((body, value))
+    Ok(body)
 }
 
 /// The id of an answer: made of the client's own id for the request, if it sent one.

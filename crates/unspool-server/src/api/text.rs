@@ -43,7 +43,7 @@ pub(super) async fn tokenize(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
+    let body = json_body(&app, &headers, body)?;
     let asked: TokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
     let tokenizer = Arc::clone(app.model().tokenizer()?);
@@ -54,7 +54,7 @@ pub(super) async fn tokenize(
             blocking::in_turn(app.model().turns(), move || own.model().tokenize(&text, add_special, "prompt")).await?
         }
         // Nobody is going to call a tool, so it does not matter whether the model may.
-        (None, Some(_)) => rendered(&app, &body, ToolRules { has_parser: true, auto: true }).await?.1.ids(),
+        (None, Some(_)) => rendered(&app, body.clone(), ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
     let spelled = asked.return_token_strs == Some(true);
@@ -97,7 +97,7 @@ pub(super) async fn detokenize(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
+    let body = json_body(&app, &headers, body)?;
     let asked: DetokenizeBody = read_body(&body)?;
     app.model_name(asked.model.as_deref())?;
     drop(body);
@@ -118,8 +118,8 @@ pub(super) async fn render(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
-    let (request, prompt) = rendered(&app, &body, app.tool_rules()).await?;
+    let body = json_body(&app, &headers, body)?;
+    let (request, prompt) = rendered(&app, body, app.tool_rules()).await?;
     let model = app.model_name(request.model.as_deref())?;
     let parser = app.pair().parser(&request.parse, prompt.tail())?;
     let sampling = &request.sampling;
@@ -154,7 +154,7 @@ pub(super) async fn render(
 /// A chat request and its prompt.
 async fn rendered(
     app: &Arc<App>,
-    body: &Value,
+    body: Value,
     rules: ToolRules,
 ) -> Result<(Arc<ChatRequest>, RenderedPrompt), ApiError> {
     let request = Arc::new(app.chat_request_under(body, rules)?);

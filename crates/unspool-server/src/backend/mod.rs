@@ -45,6 +45,11 @@ pub trait Backend: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// Whether it has a `/v1/completions` of its own.
+    fn forwards(&self) -> bool {
+        false
+    }
+
     /// Passes a body on to the backend's own `/v1/completions`, if it has that, and its answer back.
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         let _ = body;

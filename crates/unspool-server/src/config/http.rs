@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use axum::http::{HeaderName, HeaderValue, Method};
 
+use crate::bounds::BodyBounds;
 use crate::error::StartupError;
 
 /// Longest request body by default, in bytes.
-const LONGEST_BODY: usize = 64 << 20;
+///
+/// A conversation of a million tokens takes some 5 MB, and 12 MB where every character is escaped.
+const LONGEST_BODY: usize = 16 << 20;
 
 /// How the gateway listens and what its answers carry around the answer itself.
 #[derive(Debug, Clone)]
@@ -68,6 +71,30 @@ pub struct HttpConfig {
     /// Longest body of a request, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = LONGEST_BODY))]
     pub max_body_size: usize,
+
+    /// Most messages of a request
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 10_000))]
+    pub max_messages: usize,
+
+    /// Most tools of a request
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 1024))]
+    pub max_tools: usize,
+
+    /// Most parts of all messages of a request
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 10_000))]
+    pub max_parts: usize,
+
+    /// How long a client may take for the head of a request, and between two pieces of its body, in seconds; 0: for ever
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 60))]
+    pub request_timeout: u64,
+
+    /// How long a connection may stay open without a request, in seconds; 0: for ever
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 75))]
+    pub idle_timeout: u64,
+
+    /// How long running answers may take to finish once the process is told to end, in seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 30))]
+    pub shutdown_timeout: u64,
 }
 
 impl Default for HttpConfig {
@@ -86,6 +113,12 @@ impl Default for HttpConfig {
             enable_request_id_headers: false,
             sse_keep_alive_interval: 0,
             max_body_size: LONGEST_BODY,
+            max_messages: 10_000,
+            max_tools: 1024,
+            max_parts: 10_000,
+            request_timeout: 60,
+            idle_timeout: 75,
+            shutdown_timeout: 30,
         }
     }
 }
@@ -174,6 +207,12 @@ impl HttpConfig {
                 "0: clients are not asked for a certificate, 1: they may show one, 2: they must",
             ),
         }
+    }
+
+    /// What a body may hold.
+    #[must_use]
+    pub fn bounds(&self) -> BodyBounds {
+        BodyBounds { messages: self.max_messages, tools: self.max_tools, parts: self.max_parts }
     }
 
     /// The root path without the slash at its end; `None` if there is none.

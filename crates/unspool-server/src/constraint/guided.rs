@@ -88,7 +88,7 @@ mod tests {
         if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
             body.extend(more);
         }
-        calls(&ChatRequest::read(&body, ToolRules { has_parser: true, auto: true })?)
+        calls(&ChatRequest::read(body.clone(), ToolRules { has_parser: true, auto: true })?)
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The body of a chat request, as it comes in.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -121,12 +123,12 @@ impl ChatMessage {
 
     /// Its text; the text parts of a list are joined by line breaks.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Cow<'_, str> {
         match &self.content {
-            None => String::new(),
-            Some(MessageContent::Text(text)) => text.clone(),
+            None => Cow::default(),
+            Some(MessageContent::Text(text)) => text.into(),
             Some(MessageContent::Parts(parts)) => {
-                parts.iter().filter_map(|part| part.text.as_deref()).collect::<Vec<_>>().join("\n")
+                parts.iter().filter_map(|part| part.text.as_deref()).collect::<Vec<_>>().join("\n").into()
             }
         }
     }

@@ -150,12 +150,28 @@ impl ChatRequest {
     ///
     /// # Errors
     /// What vLLM refuses, with the field in question.
-    pub fn read(body: &Value, rules: ToolRules) -> Result<Self, ApiError> {
-        let parsed: ChatBody = read_body(body)?;
-        let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
-        refuse(object, &parsed)?;
-        let parse = tools::read(body, &parsed, rules)?;
+    pub fn read(mut body: Value, rules: ToolRules) -> Result<Self, ApiError> {
+        // Tools and the raw messages can be most of a body, so they are not copied.
+        let tools = body.get_mut("tools").filter(|tools| tools.is_array()).map(Value::take);
+        let parsed: ChatBody = read_body(&body)?;
+        if let (Some(tools), Some(place)) = (tools, body.get_mut("tools")) {
+            *place = tools;
+        }
+        let parse = {
+            let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+            refuse(object, &parsed)?;
+            tools::read(&body, &parsed, rules)?
+        };
+        let Value::Object(mut object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
+        let list = |value: Option<Value>| match value {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
         let mut request = Self {
+            hash: request_hash(&object),
+            tools: list(object.get_mut("tools").map(Value::take)),
+            raw_messages: list(object.get_mut("messages").map(Value::take)),
+            documents: object.get_mut("documents").map(Value::take).filter(|value| !value.is_null()),
             sampling: sampling(&parsed, object)?,
             n: answers(parsed.n)?,
             delivery: delivery(&parsed)?,
@@ -163,15 +179,11 @@ impl ChatRequest {
             stream_interval: count("stream_interval", parsed.stream_interval, 1)?.unwrap_or_default(),
             continue_final: parsed.continue_final_message == Some(true),
             generation_prompt: parsed.add_generation_prompt != Some(false),
-            hash: request_hash(object),
             model: parsed.model,
             messages: parsed.messages,
-            raw_messages: object.get("messages").and_then(Value::as_array).cloned().unwrap_or_default(),
             raw_prompt: None,
             template: parsed.chat_template.filter(|template| !template.is_empty()),
-            documents: object.get("documents").filter(|value| !value.is_null()).cloned(),
             add_special_tokens: parsed.add_special_tokens == Some(true),
-            tools: parsed.tools.unwrap_or_default(),
             response_format: parsed.response_format,
             parse,
         };
@@ -183,6 +195,15 @@ impl ChatRequest {
         form::check(&request)?;
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
+    }
+
+    /// Lets go of the conversation, once the prompt is made of it. Its last message stays: backends that make answers up look
+    /// at it.
+    pub fn forget_conversation(&mut self) {
+        self.raw_messages = Vec::new();
+        self.documents = None;
+        let last = self.messages.pop();
+        self.messages = last.into_iter().collect();
     }
 
     /// The form that the answer must have, if it is not plain text: `json_object` or `json_schema`.
@@ -271,7 +292,7 @@ pub(crate) fn stops(stop: Option<OneOrMany>) -> Result<Vec<String>, ApiError> {
     Ok(stops)
 }
 
-fn sampling(body: &ChatBody, object: &Map<String, Value>) -> Result<Sampling, ApiError> {
+fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, ApiError> {
     let older = count("max_tokens", body.max_tokens, 1)?;
     let max_tokens = count("max_completion_tokens", body.max_completion_tokens, 1)?.or(older);
     let mut min_tokens = count("min_tokens", body.min_tokens, 0)?.unwrap_or(0);
@@ -284,19 +305,10 @@ fn sampling(body: &ChatBody, object: &Map<String, Value>) -> Result<Sampling, Ap
     if body.ignore_eos == Some(true) {
         min_tokens = max_tokens.unwrap_or(min_tokens);
     }
-    let others = object
-        .iter()
-        .filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null())
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    Ok(Sampling {
-        max_tokens,
-        min_tokens,
-        seed: body.seed,
-        stop: stops(body.stop.clone())?,
-        thinking_budget: thinking_budget(object)?,
-        others,
-    })
+    let thinking_budget = thinking_budget(&object)?;
+    let others =
+        object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
+    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone())?, thinking_budget, others })
 }
 
 fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
@@ -322,13 +334,37 @@ pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T,
     if !body.is_object() {
         return Err(ApiError::bad_body("the body must be a JSON object"));
     }
-    serde_path_to_error::deserialize(body).map_err(|error| {
-        let path = error.path().to_string();
-        let param = (path != ".").then(|| path.clone());
-        let message = match &param {
-            Some(path) => format!("`{path}` does not fit: {}", error.inner()),
-            None => error.inner().to_string(),
-        };
-        ApiError { param, ..ApiError::bad_body(message) }
-    })
+    serde_path_to_error::deserialize(body)
+        .map_err(|error| misfit(&error.path().to_string(), &error.inner().to_string()))
+}
+
+/// The fields of a body's text, of which what is not asked for is not kept.
+pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, ApiError> {
+    let not_json = |error: serde_json::Error| ApiError::bad_body(format!("the body is not JSON: {error}"));
+    let mut json = serde_json::Deserializer::from_slice(body);
+    // A struct could be read from a list as well.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        serde::de::IgnoredAny::deserialize(&mut json).and_then(|_| json.end()).map_err(not_json)?;
+        return Err(ApiError::bad_body("the body must be a JSON object"));
+    }
+    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let (path, inner) = (error.path().to_string(), error.into_inner());
+        if !inner.is_data() {
+            return not_json(inner);
+        }
+        let words = inner.to_string();
+        misfit(&path, words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words))
+    })?;
+    json.end().map_err(not_json)?;
+    Ok(read)
+}
+
+/// A field that is not what it should be.
+fn misfit(path: &str, words: &str) -> ApiError {
+    let param = (path != ".").then(|| path.to_owned());
+    let message = match &param {
+        Some(path) => format!("`{path}` does not fit: {words}"),
+        None => words.to_owned(),
+    };
+    ApiError { param, ..ApiError::bad_body(message) }
 }

@@ -20,7 +20,7 @@ pub struct ToolRules {
 
 /// Reads what the parser needs from a request, and refuses what vLLM refuses.
 pub(super) fn read(body: &Value, parsed: &ChatBody, rules: ToolRules) -> Result<Request, ApiError> {
-    let names = function_names(parsed.tools.as_deref())?;
+    let names = function_names(body.get("tools").and_then(Value::as_array).map(Vec::as_slice))?;
     let choice = body.get("tool_choice");
     check_choice(choice)?;
     let mut request = Request::from_openai(body)?;

@@ -12,6 +12,7 @@ mod diagnostics;
 mod errors;
 mod fake;
 mod faults;
+mod hostile;
 mod interval;
 mod lengths;
 mod messages;

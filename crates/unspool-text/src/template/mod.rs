@@ -18,6 +18,7 @@ mod trace;
 mod value;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use minijinja::syntax::SyntaxConfig;
@@ -135,6 +136,20 @@ impl ChatTemplate {
         bounds.during(|| work::deep(|| self.evaluate(context)))
     }
 
+    /// Which line writes which part of the text; in order.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::render`].
+    pub fn lines(&self, context: &Map<String, serde_json::Value>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
+        let spans = || {
+            let template = self.environment.get_template(NAME);
+            let rendered = template.and_then(|own| own.render_with_spans(value::object(context)));
+            let (_, spans) = rendered.map_err(|error| told(&error, "cannot render this conversation"))?;
+            Ok(spans.iter().map(|span| (span.output_range(), span.line())).collect())
+        };
+        Bounds::current().within(LONGEST).during(|| work::deep(spans))
+    }
+
     fn evaluate(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
         let rendered = match self.traced {
             true => trace::render(&self.environment, value::object(context)),
@@ -155,7 +170,7 @@ fn told(error: &minijinja::Error, what: &str) -> TextError {
     let mut late = false;
     while let Some(deeper) = cause {
         if let Some(refusal) = deeper.downcast_ref::<functions::Refusal>() {
-            return TextError::new(refusal.0.clone());
+            return TextError { by_template: true, ..TextError::new(refusal.0.clone()) };
         }
         late |= deeper.downcast_ref() == Some(&Ended::Late);
         cause = deeper.source();

@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::file::{Channels, Route, RouteAs};
-use crate::request::Prompt;
 
 use super::Flow;
 use super::calls::Opened;
+use super::numbered::AlternativeId;
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
 
@@ -50,8 +50,7 @@ impl ChannelTables {
     }
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
-    pub(crate) fn start(&self, prompt: Prompt<'_>) -> (State, bool) {
-        let text = prompt.text().map(|prompt| prompt.text).unwrap_or_default();
+    pub(crate) fn start(&self, text: &str) -> (State, bool) {
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
         let open = &text[at + self.words.start.len()..];
@@ -92,9 +91,27 @@ impl ChannelTables {
         out
     }
 
+    /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and all
+    /// others are recipients, or the type behind one.
+    fn is_header(&self, text: &str) -> bool {
+        let words = &self.words;
+        let recipient = |word: &str| words.to.as_deref().is_some_and(|to| word.starts_with(to));
+        let markers = words.channel.iter().chain(&words.r#type);
+        let pieces = markers.fold(vec![text], |pieces, marker| {
+            pieces.into_iter().flat_map(|piece| piece.split(marker.as_str())).collect()
+        });
+        pieces.iter().all(|piece| {
+            let plain = piece.split_whitespace().filter(|word| !recipient(word)).count();
+            plain <= 1 + usize::from(piece.split_whitespace().any(recipient))
+        })
+    }
+
     fn body<'a>(&self, header: &Header<'a>) -> Body<'a> {
         if let Some(name) = self.function(header.to) {
             return Body::Function(name);
+        }
+        if self.words.channel.is_some() && header.channel.is_empty() && header.to.is_empty() {
+            return Body::Content;
         }
         let fits = |route: &Route| {
             route.channel.as_ref().is_none_or(|c| c == header.channel)
@@ -158,6 +175,30 @@ impl Flow<'_> {
         }
     }
 
+    /// A marker with which the next message begins stands in an open body. As a token of its own it counts; in text, a whole
+    /// header must follow.
+    pub(crate) fn next_message(&mut self, has_id: bool, marker: usize, end: usize) {
+        match self.tables.next_header {
+            Some(opening) if !(has_id && self.tokens.known) => self.open(opening, marker, end),
+            _ => self.end_message(marker, marker),
+        }
+    }
+
+    /// The next message's header stands in an open body, read up to `end` of the held bytes.
+    pub(crate) fn header_stands(&mut self, alternative: AlternativeId, origin: Origin, end: usize) -> bool {
+        if !self.tables.alternatives[alternative].program.is_header() {
+            return self.header_in_body(origin.lead, end);
+        }
+        let Some(channels) = &self.tables.channels else { return false };
+        let held = &self.w[self.pos..][origin.first..end];
+        if !channels.is_header(held.strip_suffix(channels.words.body.as_str()).unwrap_or(held)) {
+            return false;
+        }
+        let marker = self.pos + origin.lead;
+        self.end_message(marker, marker);
+        true
+    }
+
     /// A header without its start marker stands in an open body: `held` up to the body marker, white space of `lead` bytes
     /// in front. Where ids are known and the body marker is another token, it is text.
     pub(crate) fn header_in_body(&mut self, lead: usize, end: usize) -> bool {
@@ -192,9 +233,9 @@ impl Flow<'_> {
         let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let (name, strays) = (name.to_owned(), Vec::new());
-        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays };
-        self.announce(opened, machine);
+        let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
+        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
+        self.announce(&opened, machine);
     }
 
     /// The message is over, or the next header begins: back to reading headers.

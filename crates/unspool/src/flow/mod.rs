@@ -6,8 +6,10 @@
 mod act;
 mod calls;
 pub(crate) mod channels;
+mod closers;
 mod emit;
 pub(crate) mod explain;
+mod headers;
 pub(crate) mod ids;
 pub(crate) mod numbered;
 mod opening;
@@ -90,6 +92,7 @@ impl Flow<'_> {
                 Mode::Early(_) => self.early(),
                 Mode::Body(_) => self.body(),
                 Mode::Closers { .. } => self.closers(),
+                Mode::BlockClosed { .. } => self.block_closed(),
                 Mode::Skip(_) => self.skip(),
             };
             if go == Go::Wait {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::body::BodySpec;
+use crate::body::{BodySpec, Follow};
 use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
@@ -13,7 +13,7 @@ use super::numbered::{AlternativeId, BlockId, FormId, Numbered, OpeningId, Trail
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
-use crate::format::marker::{Marker, Strip};
+use crate::format::marker::{Marker, Strip, literal_text};
 use crate::format::syntax::{Fault, Format};
 
 /// A way in which calls may open.
@@ -52,14 +52,16 @@ pub(crate) struct Form {
     pub(crate) body: BodySpec,
     /// Its closers, in order; each may be missing.
     pub(crate) closers: Vec<Literal>,
+    /// How a further envelope begins behind this one's, in the same block.
+    pub(crate) again: Option<AlternativeId>,
 }
 
 /// A block's template.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Its opener's first literal, and whether that is one vocabulary entry.
+    /// Its opener's first literal, and whether that is a special token.
     pub(crate) opener: Literal,
-    pub(crate) single: bool,
+    pub(crate) special: bool,
 }
 
 /// Flags of the composed pair.
@@ -98,6 +100,16 @@ pub(crate) struct Tables {
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<OpeningId>,
+    /// What may stand behind a call's body.
+    pub(crate) follow: Follow,
+    /// The header of the next message, behind its first marker, where the message before has no end.
+    pub(crate) next_header: Option<OpeningId>,
+    /// The tokens with which the next message begins, wherever they stand.
+    pub(crate) message_starts: Vec<u32>,
+    /// Openers of calls whose header names them, to find one behind another's header.
+    pub(crate) headers: Vec<(Literal, OpeningId)>,
+    /// Texts that the tokenizer declares special tokens.
+    pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
 }
@@ -109,6 +121,8 @@ pub(crate) struct Source<'a> {
     /// Texts that are single vocabulary entries.
     pub(crate) special: &'a HashMap<String, u32>,
     pub(crate) hidden: &'a [String],
+    /// Texts that the tokenizer declares special tokens, those that templates write too.
+    pub(crate) declared: &'a [String],
     /// Thinking markers are unknown: switched off, and the format then reads none.
     pub(crate) plain: bool,
 }
@@ -137,6 +151,8 @@ pub(super) struct Builder<'a> {
     pub(super) bare_in_block: Option<OpeningId>,
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
+    pub(super) follow: Follow,
+    pub(super) next_header: Option<OpeningId>,
 }
 
 impl Tables {
@@ -158,6 +174,8 @@ impl Tables {
             bare_in_block: None,
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
+            follow: Follow::default(),
+            next_header: None,
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
             b.tools(format)?;
@@ -258,7 +276,13 @@ impl Builder<'_> {
             sets.push(self.set(&roles));
         }
         let channels = self.channel_words().map(ChannelTables::new);
+        let headers = self.headers();
         Ok(Tables {
+            headers,
+            follow: self.follow,
+            next_header: self.next_header,
+            message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
+            special: source.declared.to_vec(),
             words,
             sets,
             openings: self.openings,
@@ -271,6 +295,17 @@ impl Builder<'_> {
             thoughts,
             channels,
         })
+    }
+
+    /// The openers of calls whose header names them: inside a block first.
+    fn headers(&self) -> Vec<(Literal, OpeningId)> {
+        let names = |opening: &OpeningId| {
+            self.openings[*opening]
+                .iter()
+                .any(|i| !self.forms[self.alternatives[*i].form].body.machine().names_itself())
+        };
+        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, opening)| names(opening));
+        all.map(|(role, opening)| (Literal::new(&role.marker.literal, role.loose), *opening)).collect()
     }
 
     /// What there is to look for, by kind.
@@ -287,13 +322,13 @@ impl Builder<'_> {
         Ok(Roles {
             opens: opens.map(|role| (role, Action::OpenThought)).collect(),
             closes: closes.map(|role| (role, Action::CloseThought)).collect(),
-            ended: self.ended(&ends, &outside, &frame_opens, &drops),
+            ended: self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops),
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
             framed: [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat(),
             headers: act(&self.header(), Action::Header),
-            drops: act(&drops, Action::Drop),
+            drops: [act(&drops, Action::Drop), act(&self.special_closers(), Action::DropCloser)].concat(),
             close_blocks: act(&self.close_blocks, Action::CloseBlock),
             close_calls: act(&self.close_calls, Action::CloseCall),
         })
@@ -308,15 +343,17 @@ impl Builder<'_> {
 
     fn messages(&mut self) -> Option<Messages> {
         let words = self.channel_words()?.clone();
+        self.next_header = Some(self.header_in_text(&words));
         let bare = words.to.as_deref().filter(|_| words.restart).map(|to| self.header_in_body(to, &words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };
         let body = roles(std::slice::from_ref(&words.body), Action::Body);
-        let next = bare.map_or_else(Vec::new, |(role, opening)| {
-            let start = roles(std::slice::from_ref(&words.start), Action::NextMessage);
-            [start, body.clone(), vec![(role, Action::Open(opening))]].concat()
-        });
+        let starts: Vec<String> = [&words.start].into_iter().chain(&words.channel).cloned().collect();
+        let mut next = roles(&starts, Action::NextMessage);
+        if let Some((role, opening)) = bare {
+            next.extend(body.iter().cloned().chain([(role, Action::Open(opening))]));
+        }
         Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }
 
@@ -366,6 +403,15 @@ impl Builder<'_> {
         roles
     }
 
+    /// Special tokens that close a call, a block or a parameter: they vanish where they belong to nothing.
+    fn special_closers(&self) -> Vec<Role> {
+        let params = self.source.tools.iter().flat_map(|f| &f.syntax.params);
+        let params = params.map(|param| literal_text(param.after(|slot| slot == Slot::Value)).trim().to_owned());
+        let closers = self.close_blocks.iter().chain(&self.close_calls).map(|role| role.marker.literal.clone());
+        let special = closers.chain(params).filter(|text| self.source.declared.contains(text));
+        special.map(|text| self.literal_role(&text, false)).collect()
+    }
+
     fn header(&self) -> Vec<Role> {
         self.both().filter_map(|f| f.content.header.as_deref()).map(|text| self.literal_role(text, false)).collect()
     }
@@ -375,16 +421,19 @@ impl Builder<'_> {
         &self,
         ends: &[String],
         outside: &[(Role, Action)],
-        frames: &[Role],
+        (frames, headers): (&[Role], &[Role]),
         drops: &[Role],
     ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
-            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal == *end).cloned().collect();
+            // It may be the beginning of an opener, and is that opener then.
+            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal.starts_with(end)).cloned().collect();
             if !opens.is_empty() {
                 out.extend(opens);
             } else if let Some(frame) = frames.iter().find(|r| r.marker.literal == *end) {
                 out.push((frame.clone(), Action::OpenFrame));
+            } else if let Some(header) = headers.iter().find(|r| r.marker.literal == *end) {
+                out.push((header.clone(), Action::Header));
             } else if let Some(drop) = drops.iter().find(|r| r.marker.literal == *end) {
                 out.push((drop.clone(), Action::EndThoughtDrop));
             } else {

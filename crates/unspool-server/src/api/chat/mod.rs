@@ -21,6 +21,7 @@ use crate::backend::Job;
 use crate::blocking;
 use crate::config::ReasoningField;
 use crate::constraint::Start;
+use crate::continuation::Source;
 use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
@@ -56,9 +57,7 @@ pub(super) async fn serve(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(&headers, body)?;
-    let request = Arc::new(app.chat_request(&body)?);
-    drop(body);
+    let request = app.chat_request(json_body(&app, &headers, body)?)?;
     let frame = Frame {
         id: answer_id("chatcmpl", &headers),
         created: unique::now(),
@@ -68,12 +67,13 @@ pub(super) async fn serve(
         role: role(&app, &request),
         reasoning_field: app.answers().reasoning_field,
     };
-    let replies = replies(&app, &request, Surface::Chat).await?;
-    let mut response = match request.delivery {
+    let (delivery, hash) = (request.delivery, request.hash);
+    let replies = replies(&app, request, Surface::Chat).await?;
+    let mut response = match delivery {
         Delivery::Whole => whole::answer(&frame, replies).await?,
         Delivery::Stream { usage, continuous } => stream::answer(frame, replies, stream::Counts { usage, continuous }),
     };
-    name_request(&mut response, &request);
+    name_request(&mut response, hash);
     Ok(response)
 }
 
@@ -86,25 +86,26 @@ fn role(app: &App, request: &ChatRequest) -> String {
 }
 
 /// Tells the request's hash beside its answer.
-pub(super) fn name_request(response: &mut Response, request: &ChatRequest) {
-    if let Ok(hash) = HeaderValue::from_str(&format!("{:016x}", request.hash)) {
+pub(super) fn name_request(response: &mut Response, hash: u64) {
+    if let Ok(hash) = HeaderValue::from_str(&format!("{hash:016x}")) {
         response.headers_mut().insert(HeaderName::from_static("x-unspool-request-hash"), hash);
     }
 }
 
 /// Begins the one answer to a request of another surface.
-pub(super) async fn reply(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Reply, ApiError> {
-    let one = Arc::new(ChatRequest { n: 1, ..ChatRequest::clone(request) });
-    let mut replies = replies(app, &one, surface).await?;
+pub(super) async fn reply(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Reply, ApiError> {
+    let mut replies = replies(app, ChatRequest { n: 1, ..request }, surface).await?;
     replies.pop().ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer was begun"))
 }
 
 /// Begins all answers to a request. Whatever is wrong until their first byte is an error of the request.
-async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -> Result<Vec<Reply>, ApiError> {
-    let mut request = Arc::clone(request);
+async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Vec<Reply>, ApiError> {
+    let mut request = Arc::new(request);
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
     let prompt = Arc::new(app.prompt(&request).await?);
     app.fit(&mut request, &prompt)?;
+    // Nobody else holds it any more, so nothing is copied.
+    Arc::make_mut(&mut request).forget_conversation();
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
     let start = parsers.first().map_or(Start::Answering, unspool::Parser::standing);
@@ -113,16 +114,13 @@ async fn replies(app: &Arc<App>, request: &Arc<ChatRequest>, surface: Surface) -
     let job =
         |choice| Job { request: Arc::clone(&request), prompt: Arc::clone(&prompt), choice, form: Arc::clone(&form) };
     let start = |(choice, parser)| app.continuations().start(job(choice), parser);
-    let pieces = try_join_all(parsers.iter().enumerate().map(start)).await?;
-    let tap = |pieces| match app.raw_log() {
-        Some(log) => log.tap(pieces, request.hash),
-        None => pieces,
-    };
+    let sources = try_join_all(parsers.iter().enumerate().map(start)).await?;
+    let recorder = || app.raw_log().map(|log| log.recorder(request.hash));
     let prompt_tokens = prompt.tokens.unwrap_or_default();
-    let replies = parsers.into_iter().zip(pieces).zip(observers);
+    let replies = parsers.into_iter().zip(sources).zip(observers);
     let interval = request.stream_interval.max(app.answers().stream_interval);
-    let reply = |((parser, pieces), observer)| {
-        Reply::new(parser, tap(pieces), prompt_tokens).observed(observer).in_steps_of(interval)
+    let reply = |((parser, source), observer): ((_, Source), _)| {
+        Reply::new(parser, source.recorded(recorder()), prompt_tokens).observed(observer).in_steps_of(interval)
     };
     Ok(replies.map(reply).collect())
 }

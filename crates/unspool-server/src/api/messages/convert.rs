@@ -50,13 +50,10 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
 }
 
 /// The chat request. `least` is whether the answer's length must be there, as it must for everything but counting.
-pub(super) fn chat_body(body: &Map<String, Value>, parsed: MessagesBody, answered: bool) -> Result<Value, ApiError> {
-    refuse(body, &parsed, answered)?;
-    let mut chat: Map<String, Value> = body
-        .iter()
-        .filter(|(key, _)| !OWN_FIELDS.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+pub(super) fn chat_body(body: Map<String, Value>, parsed: MessagesBody, answered: bool) -> Result<Value, ApiError> {
+    refuse(&body, &parsed, answered)?;
+    let mut chat: Map<String, Value> =
+        body.into_iter().filter(|(key, _)| !OWN_FIELDS.contains(&key.as_str())).collect();
     let mut kwargs = parsed.chat_template_kwargs.unwrap_or_default();
     let max_tokens = parsed.max_tokens;
     if let Some(config) = parsed.output_config {

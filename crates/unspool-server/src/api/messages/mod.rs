@@ -82,17 +82,18 @@ async fn answer(
     let (request, streamed) = read(app, headers, body, true)?;
     let model = app.model_name(request.model.as_deref())?;
     let frame = Frame { id: answer_id("msg", headers), model, notes: Notes::new(request.diagnostics) };
-    let reply = chat::reply(app, &request, Surface::Messages).await?;
+    let hash = request.hash;
+    let reply = chat::reply(app, request, Surface::Messages).await?;
     let mut response =
         if streamed { sse::answer(reply, stream::Writer::new(frame)) } else { whole::answer(frame, reply).await? };
-    chat::name_request(&mut response, &request);
+    chat::name_request(&mut response, hash);
     Ok(response)
 }
 
 async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
     let (request, _) = read(app, headers, body, false)?;
     app.model_name(request.model.as_deref())?;
-    match app.prompt(&request).await?.tokens {
+    match app.prompt(&Arc::new(request)).await?.tokens {
         Some(tokens) => Ok(json_response(&json!({"input_tokens": tokens}))),
         None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
             .hint("its tokenizer is not known to the gateway")),
@@ -105,10 +106,10 @@ fn read(
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
     answered: bool,
-) -> Result<(Arc<ChatRequest>, bool), ApiError> {
-    let (_, body) = json_body(headers, body)?;
+) -> Result<(ChatRequest, bool), ApiError> {
+    let body = json_body(app, headers, body)?;
     let parsed: MessagesBody = read_body(&body)?;
-    let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+    let Value::Object(object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
     if parsed.model.as_deref().unwrap_or_default().is_empty() {
         return Err(ApiError::bad_field("model", "`model` is missing; the Messages API requires it"));
     }
@@ -116,17 +117,20 @@ fn read(
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let thinks = parsed.thinking.is_some();
     let mut chat = convert::chat_body(object, parsed, answered)?;
-    if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().thoughts().are_known()) {
+    if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().markers().are_known()) {
         // Clients of this API always send one; a model without thoughts keeps it anyway.
         chat.remove("thinking_token_budget");
     }
-    let mut request = app.chat_request(&chat)?;
-    // A format that knows no way to switch the thought off keeps it short, as in vLLM.
-    if without_thought && app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_err() {
-        chat["reasoning_effort"] = "low".into();
-        request = app.chat_request(&chat)?;
+    if !without_thought {
+        return Ok((app.chat_request(chat)?, streamed));
     }
-    Ok((Arc::new(request), streamed))
+    let request = app.chat_request(chat.clone())?;
+    // A format that knows no way to switch the thought off keeps it short, as in vLLM.
+    if app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_ok() {
+        return Ok((request, streamed));
+    }
+    chat["reasoning_effort"] = "low".into();
+    Ok((app.chat_request(chat)?, streamed))
 }
 
 /// Why the answer ends, in Anthropic's words, and the stop sequence that was met. A call that is complete is to be run; one that

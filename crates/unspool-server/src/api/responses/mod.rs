@@ -61,21 +61,22 @@ async fn answer(
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (_, body) = json_body(headers, body)?;
+    let body = json_body(app, headers, body)?;
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
     let (chat, tools) = convert::chat_body(object, &parsed)?;
-    let request = Arc::new(app.chat_request(&chat)?);
+    let request = app.chat_request(chat)?;
     let model = app.model_name(request.model.as_deref())?;
     let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
     let frame = Frame { fixed, notes: Notes::new(request.diagnostics) };
-    let reply = chat::reply(app, &request, Surface::Responses).await?;
+    let hash = request.hash;
+    let reply = chat::reply(app, request, Surface::Responses).await?;
     let mut response = if parsed.stream == Some(true) {
         sse::answer(reply, stream::Writer::new(frame, tools))
     } else {
         whole(frame, tools, reply).await?
     };
-    chat::name_request(&mut response, &request);
+    chat::name_request(&mut response, hash);
     Ok(response)
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
 
 use crate::backend::{BackendError, BackendFault};
 use crate::config::ServeConfig;
@@ -16,11 +17,16 @@ const IDLE_TIME: Duration = Duration::from_secs(4);
 /// Most bytes of an error body, a list of models or a rendered prompt.
 const LONGEST_BODY: usize = 16 << 20;
 
+/// Most characters of a server's words that are passed on.
+const MOST_WORDS: usize = 1000;
+
 /// The HTTP client, and the key that the servers want.
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
     key: Option<String>,
+    /// Longest silence of a server.
+    silence: Duration,
 }
 
 impl Http {
@@ -29,12 +35,19 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIME)
+            // Prompts and the key are for the servers that were named.
+            .redirect(Policy::none())
             .pool_idle_timeout(IDLE_TIME)
             .read_timeout(Duration::from_secs(config.backend_timeout))
             .build()
             .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
         let key = config.backend_api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
-        Ok(Self { client, key })
+        Ok(Self { client, key, silence: Duration::from_secs(config.backend_timeout) })
+    }
+
+    /// Longest silence of a server.
+    pub(super) fn silence(&self) -> Duration {
+        self.silence
     }
 
     pub(super) fn get(&self, base: &str, path: &str) -> reqwest::RequestBuilder {
@@ -77,8 +90,22 @@ pub(super) fn fault(error: &reqwest::Error) -> BackendError {
             .hint("check the address in --backend, and that the server runs");
     }
     if error.is_timeout() {
-        return BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
-            .hint("--backend-timeout sets how long to wait");
+        return silent();
     }
     BackendError::new(BackendFault::Died, format!("the connection to the backend broke: {cause}"))
+}
+
+/// A server has said nothing for too long.
+pub(super) fn silent() -> BackendError {
+    BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
+        .hint("--backend-timeout sets how long to wait")
+}
+
+/// Words of a server, within a bound and on one line.
+pub(super) fn words(text: &str) -> String {
+    let mut words: String = text.chars().take(MOST_WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST_WORDS).is_some() {
+        words.push('…');
+    }
+    words
 }

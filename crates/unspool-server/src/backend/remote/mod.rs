@@ -95,7 +95,7 @@ impl Remote {
         if response.status().is_success() {
             let reader = self.dialect.reader(job);
             let reader = if self.dialect.lags(job) { Lagging::behind(reader, &self.asking.pair) } else { reader };
-            return Ok(stream::pieces(response, reader));
+            return Ok(stream::pieces(response, reader, self.http.silence()));
         }
         Err(constrained(refusal(response).await, job))
     }
@@ -156,7 +156,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let status = response.status().as_u16();
     let text = read_limited(response).await.unwrap_or_default();
     let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
-    let words = words.unwrap_or_else(|| String::from_utf8_lossy(&text).chars().take(300).collect());
+    let words = words.map_or_else(|| http::words(&String::from_utf8_lossy(&text)), |text| http::words(&text));
     let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
@@ -252,6 +252,10 @@ impl Backend for Remote {
             };
             Some(list.await)
         })
+    }
+
+    fn forwards(&self) -> bool {
+        true
     }
 
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {

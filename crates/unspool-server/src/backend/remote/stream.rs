@@ -8,15 +8,18 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::dialect::Reader;
-use super::http::fault;
+use super::http::{fault, silent};
 use super::sse::{EventReader, LONGEST_EVENT, TooLong};
 use crate::backend::{BackendError, BackendFault, Piece, Pieces};
 
 /// How long the end of a stream may take once the model has stopped: only token counts can still come.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Most bytes of an answer, its ids included: no model writes as much.
+const LONGEST_ANSWER: usize = 64 << 20;
 
 /// The bytes of a body, as they come.
 pub(super) fn bytes(response: Response) -> impl Stream<Item = io::Result<Bytes>> + Send {
@@ -30,14 +33,14 @@ pub(super) fn bytes(response: Response) -> impl Stream<Item = io::Result<Bytes>>
 }
 
 /// The pieces of an answer.
-pub(super) fn pieces(response: Response, reader: Box<dyn Reader>) -> Pieces {
+pub(super) fn pieces(response: Response, reader: Box<dyn Reader>, silence: Duration) -> Pieces {
     let streamed = response
         .headers()
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .is_none_or(|kind| !kind.starts_with("application/json"));
     let form = if streamed { Form::Events(EventReader::default()) } else { Form::OneBody(Vec::new()) };
-    let incoming = Incoming { response, form, outbox: Outbox::new(reader) };
+    let incoming = Incoming { response, form, outbox: Outbox::new(reader), silence, heard: Instant::now() };
     stream::unfold(incoming, |mut incoming| async { incoming.next().await.map(|piece| (piece, incoming)) }).boxed()
 }
 
@@ -53,6 +56,10 @@ struct Incoming {
     response: Response,
     form: Form,
     outbox: Outbox,
+    /// Longest time without an event. Comments that keep a connection open are none.
+    silence: Duration,
+    /// When the last event came.
+    heard: Instant,
 }
 
 impl Incoming {
@@ -65,7 +72,13 @@ impl Incoming {
                 return None;
             }
             match self.chunk().await {
-                Ok(Some(chunk)) => self.take(&chunk),
+                Ok(Some(chunk)) => {
+                    let events = self.outbox.events;
+                    self.take(&chunk);
+                    if self.outbox.events > events || matches!(self.form, Form::OneBody(_)) {
+                        self.heard = Instant::now();
+                    }
+                }
                 Ok(None) => self.end(),
                 Err(error) => self.outbox.fail(error),
             }
@@ -74,7 +87,11 @@ impl Incoming {
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, BackendError> {
         let chunk = self.response.chunk();
-        let chunk = if self.outbox.stopped { timeout(GRACE, chunk).await.unwrap_or(Ok(None)) } else { chunk.await };
+        let chunk = if self.outbox.stopped {
+            timeout(GRACE, chunk).await.unwrap_or(Ok(None))
+        } else {
+            timeout_at(self.heard + self.silence, chunk).await.map_err(|_| silent())?
+        };
         chunk.map_err(|error| fault(&error))
     }
 
@@ -110,11 +127,15 @@ struct Outbox {
     ready: VecDeque<Result<Piece, BackendError>>,
     stopped: bool,
     over: bool,
+    /// Events that came.
+    events: u64,
+    /// Bytes of text and ids that came.
+    bytes: usize,
 }
 
 impl Outbox {
     fn new(reader: Box<dyn Reader>) -> Self {
-        Self { reader, ready: VecDeque::new(), stopped: false, over: false }
+        Self { reader, ready: VecDeque::new(), stopped: false, over: false, events: 0, bytes: 0 }
     }
 
     fn event(&mut self, data: &[u8]) {
@@ -126,13 +147,21 @@ impl Outbox {
             self.over = true;
             return;
         }
-        let (ready, stopped) = (&mut self.ready, &mut self.stopped);
+        self.events += 1;
+        let (ready, stopped, bytes) = (&mut self.ready, &mut self.stopped, &mut self.bytes);
         let read = self.reader.read(data, &mut |piece| {
-            *stopped |= matches!(piece, Piece::Stopped { .. });
+            match &piece {
+                Piece::Tokens { text, ids } => *bytes += text.len() + size_of_val(ids.as_slice()),
+                Piece::Stopped { .. } => *stopped = true,
+                Piece::Usage { .. } => {}
+            }
             ready.push_back(Ok(piece));
         });
         if let Err(error) = read {
             self.fail(error);
+        } else if self.bytes > LONGEST_ANSWER {
+            let message = format!("the backend's answer is longer than {LONGEST_ANSWER} bytes");
+            self.fail(BackendError::new(BackendFault::BadAnswer, message));
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use unspool::PromptToken;
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, StopReason};
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
@@ -169,7 +169,12 @@ impl Reader for Events {
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
         let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
-        for choice in answer.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+        for choice in answer.choices.into_iter().flatten() {
+            // One choice is asked for.
+            if let Some(index @ 1..) = choice.index {
+                let message = format!("the backend sent a choice with the index {index}, which nobody asked for");
+                return Err(BackendError::new(BackendFault::BadAnswer, message));
+            }
             let (text, ids) = (choice.text.unwrap_or_default(), choice.token_ids.unwrap_or_default());
             if !text.is_empty() || !ids.is_empty() {
                 take(Piece::Tokens { text, ids });
@@ -192,7 +197,6 @@ mod tests {
 
     use super::super::error_message;
     use super::*;
-    use crate::backend::BackendFault;
 
     fn read(data: &[u8], mut take: impl FnMut(Piece)) -> Result<(), BackendError> {
         Events.read(data, &mut take)
@@ -201,8 +205,8 @@ mod tests {
     #[test]
     fn odd_answers_are_understood() {
         let mut pieces = Vec::new();
-        let data = json!({"id": 1, "choices": [{"text": "a", "finish_reason": null}, {"index": 1, "text": "other"},
-            {"text": "", "token_ids": [7]}], "usage": null});
+        let data = json!({"id": 1, "choices": [{"text": "a", "finish_reason": null},
+            {"index": 0, "text": "", "token_ids": [7]}], "usage": null});
         read(data.to_string().as_bytes(), |piece| pieces.push(piece)).expect("it can be read");
         read(
             b"{\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4, \"total_tokens\": 7}}",
@@ -222,6 +226,12 @@ mod tests {
             Piece::Stopped { reason: StopReason::Stop, at: Some(json!(9)) },
         ];
         assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn a_choice_that_nobody_asked_for_is_told() {
+        let told = read(b"{\"choices\": [{\"index\": 1, \"text\": \"other\"}]}", |_| {}).expect_err("it is odd");
+        assert!(told.fault == BackendFault::BadAnswer && told.message.contains("index 1"), "{}", told.message);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod tgi;
 use serde_json::{Map, Value, json};
 use unspool::Pair;
 
+use super::http::words;
 use crate::backend::{BackendError, BackendFault, Job, Piece};
 use crate::capabilities::Capabilities;
 use crate::config::RemoteKind;
@@ -175,7 +176,7 @@ fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
     match error.filter(|error| !error.is_null()) {
         None => Ok(()),
         Some(error) => {
-            let message = error_message(error).unwrap_or_else(|| "no reason given".to_owned());
+            let message = error_message(error).map_or_else(|| "no reason given".to_owned(), |text| words(&text));
             Err(BackendError::new(BackendFault::Died, format!("the backend broke off: {message}")))
         }
     }

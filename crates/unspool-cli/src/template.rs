@@ -1,0 +1,286 @@
+//! `unspool template`: chat templates held against parsers, and against each other.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use unspool::setup::Half;
+use unspool::{Checkpoint, Registry, Setup, Vocabulary};
+use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff, prompter};
+use unspool_text::{ModelFolder, Prompter, folder};
+
+use crate::failure::Failure;
+use crate::files;
+use crate::setup::{ParserNames, Plugins, tell_warnings};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  unspool template check chat_template.jinja --reasoning-parser qwen3 --tool-call-parser hermes
+  unspool template check models/qwen3 --reasoning-parser auto --tool-call-parser auto
+  unspool template diff models/qwen3 deployed.jinja
+
+Exit codes: 0 they fit, 1 they differ, 2 the command line or a file that it names is wrong.";
+
+/// The name of a parser that stands for the one that the model's files tell.
+const AUTO: &str = "auto";
+
+/// What to do with a template.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Render conversations, parse each turn of the assistant, and compare
+    #[command(after_help = "\
+Examples:
+  unspool template check chat_template.jinja --reasoning-parser qwen3 --tool-call-parser hermes
+  unspool template check models/qwen3 --reasoning-parser auto --tool-call-parser auto
+  unspool template check chat_template.jinja --tool-call-parser hermes --tokenizer-config tokenizer_config.json --json
+
+Exit codes: 0 template and parsers fit, 1 they differ, 2 the command line or a file that it names is wrong.")]
+    Check(Box<CheckOptions>),
+
+    /// Render the same conversations with two templates, and show where the prompts differ
+    #[command(after_help = "\
+Examples:
+  unspool template diff models/qwen3 deployed.jinja
+  unspool template diff old.jinja new.jinja --json
+
+Exit codes: 0 the prompts are the same, 1 they differ, 2 the command line or a file that it names is wrong.")]
+    Diff(DiffOptions),
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// The chat template, or the folder of the checkpoint
+    place: PathBuf,
+
+    #[command(flatten)]
+    names: ParserNames,
+
+    #[command(flatten)]
+    plugins: Plugins,
+
+    /// `tokenizer_config.json` of the checkpoint, for its special tokens
+    #[arg(long, value_name = "FILE")]
+    tokenizer_config: Option<PathBuf>,
+
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub(crate) struct DiffOptions {
+    /// A chat template, or the folder of a checkpoint
+    a: PathBuf,
+
+    /// Another one
+    b: PathBuf,
+
+    /// `tokenizer_config.json` of the checkpoint, for the special tokens of templates that come without a folder
+    #[arg(long, value_name = "FILE")]
+    tokenizer_config: Option<PathBuf>,
+
+    /// Print the differences as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn run(action: &Action) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let differs = match action {
+        Action::Check(options) => options.run(&mut out)?,
+        Action::Diff(options) => options.run(&mut out)?,
+    };
+    out.flush()?;
+    if differs { Err(Failure::Differs) } else { Ok(()) }
+}
+
+/// A template with what is known around it.
+struct Place {
+    folder: Option<ModelFolder>,
+    config: Option<Value>,
+    prompter: Prompter,
+}
+
+impl Place {
+    fn open(option: &str, path: &Path, config: Option<&Path>) -> Result<Self, Failure> {
+        let config = config.map(|path| files::json("--tokenizer-config", path)).transpose()?;
+        let shown = path.display().to_string();
+        if path.is_dir() {
+            let folder = ModelFolder::open(path).map_err(text_failure)?;
+            let prompter = Prompter::new(Some(&folder), None, None).map_err(text_failure)?;
+            let config = config.or_else(|| Some(folder.tokenizer_config().clone()));
+            return Ok(Self { folder: Some(folder), config, prompter });
+        }
+        let source = files::text(option, path)?;
+        let tokens = config.as_ref().map(folder::named_tokens).unwrap_or_default();
+        let prompter = prompter(&source, tokens).map_err(|error| text_failure(error.at(&shown)))?;
+        Ok(Self { folder: None, config, prompter })
+    }
+
+    fn vocabulary(&self) -> Vocabulary {
+        match &self.folder {
+            Some(folder) => {
+                let entries = folder.tokenizer().entries();
+                Vocabulary { special: entries.added().clone(), hidden: entries.special().to_vec(), bytes: None }
+            }
+            None => self.config.as_ref().map(Vocabulary::of_tokenizer_config).unwrap_or_default(),
+        }
+    }
+
+    /// The tokenizer config, with the template that is used in it: some formats look there.
+    fn tokenizer_config(&self) -> Value {
+        let mut config = self.config.clone().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        if let Some(template) = self.prompter.template(true) {
+            config["chat_template"] = json!(template.source());
+        }
+        config
+    }
+
+    /// The name of a half that the template and the folder speak for.
+    fn detected(&self, registry: &Registry, half: Half) -> Result<String, Failure> {
+        let folder = self.folder.as_ref();
+        let types: Vec<&str> = folder
+            .into_iter()
+            .flat_map(|folder| folder.model_type().into_iter().chain(folder.architectures()))
+            .collect();
+        let has = |text: &str| folder.is_some_and(|folder| folder.tokenizer().entries().added().contains_key(text));
+        let has_token: Option<&dyn Fn(&str) -> bool> = if folder.is_some() { Some(&has) } else { None };
+        let template = self.prompter.template(true).map(|template| template.source());
+        let checkpoint = Checkpoint { template, has_token, model_types: &types };
+        Ok(registry.detect(half, &checkpoint)?.name)
+    }
+}
+
+impl CheckOptions {
+    fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
+        let findings = self.findings()?;
+        let differs = findings.iter().any(|finding| finding.verdict == Verdict::Differs);
+        if self.json {
+            writeln!(out, "{}", json!({"fits": !differs, "findings": findings}))?;
+            return Ok(differs);
+        }
+        for finding in &findings {
+            show(finding, out)?;
+        }
+        // One picture says most: what is wrong in one conversation is mostly wrong in all.
+        if let Some(finding) = findings.iter().find(|finding| finding.written.is_some()) {
+            picture(finding, out)?;
+        }
+        Ok(differs)
+    }
+
+    fn findings(&self) -> Result<Vec<Finding>, Failure> {
+        let place = Place::open("CHAT_TEMPLATE", &self.place, self.tokenizer_config.as_deref())?;
+        let registry = self.plugins.registry()?;
+        let named = |half, given: &Option<String>| match given.as_deref() {
+            Some(AUTO) => place.detected(&registry, half).map(Some),
+            _ => Ok(given.clone()),
+        };
+        let setup = Setup {
+            reasoning_parser: named(Half::Reasoning, &self.names.reasoning_parser)?,
+            tool_parser: named(Half::Tools, &self.names.tool_call_parser)?,
+            model_type: self.names.model_type.clone(),
+            vocabulary: place.vocabulary(),
+            tokenizer_config: place.tokenizer_config(),
+            ..Setup::default()
+        };
+        let (reasoning, tools) = (setup.reasoning_parser.is_some(), setup.tool_parser.is_some());
+        if !reasoning && !tools {
+            return Err(Failure::usage(
+                "no parser is named",
+                "name --reasoning-parser, --tool-call-parser or both; `auto` tells them from the template",
+            ));
+        }
+        let pair = registry.pair(&setup)?;
+        tell_warnings(&pair);
+        let mut findings = Subject { prompter: &place.prompter, pair: &pair, reasoning, tools }.findings();
+        let special = &setup.vocabulary.special;
+        let shown = self.place.display().to_string();
+        if let (false, Err(error)) = (special.is_empty(), pair.check_vocabulary(|t| special.contains_key(t), &shown)) {
+            findings.push(Finding::new("marks in the vocabulary", Verdict::Differs, error.message));
+        }
+        Ok(findings)
+    }
+}
+
+fn show(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
+    let said = if finding.message.is_empty() { String::new() } else { format!(": {}", finding.message) };
+    let line = finding.line.map(|line| format!(" (line {line} of the template)")).unwrap_or_default();
+    writeln!(out, "{:8}{}{said}{line}", finding.verdict.word(), finding.check)
+}
+
+/// Both sides of a difference, below each other.
+fn picture(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
+    let (Some(written), Some(parsed)) = (&finding.written, &finding.parsed) else { return Ok(()) };
+    let line = finding.line.map(|line| format!(", line {line},")).unwrap_or_default();
+    writeln!(out, "\n{}\nthe template{line} writes", finding.check)?;
+    written.split('\n').try_for_each(|line| writeln!(out, "  | {line}"))?;
+    writeln!(out, "the parser reads")?;
+    for (key, value) in parsed.as_object().into_iter().flatten() {
+        match value {
+            Value::Array(calls) => {
+                for call in calls {
+                    let text = |key: &str| call[key].as_str().unwrap_or_default();
+                    writeln!(out, "  | {:11}{} {}", "call", text("name"), text("arguments"))?;
+                }
+            }
+            value if value == "" => {}
+            value => writeln!(out, "  | {key:11}{value}")?,
+        }
+    }
+    Ok(())
+}
+
+impl DiffOptions {
+    fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
+        let open = |option, path| Place::open(option, path, self.tokenizer_config.as_deref());
+        let (a, b) = (open("A", &self.a)?, open("B", &self.b)?);
+        let conversations = diff(&a.prompter, &b.prompter);
+        // What neither renders is no difference.
+        let differs = |it: &Conversation| !it.same && !it.errors.iter().all(Option::is_some);
+        let any = conversations.iter().any(differs);
+        if self.json {
+            writeln!(out, "{}", json!({"same": !any, "conversations": conversations}))?;
+        } else {
+            conversations.iter().try_for_each(|one| show_conversation(one, out))?;
+        }
+        Ok(any)
+    }
+}
+
+fn show_conversation(one: &Conversation, out: &mut impl Write) -> io::Result<()> {
+    let places = match one.places {
+        1 => ": 1 place".to_owned(),
+        0 => String::new(),
+        n => format!(": {n} places"),
+    };
+    writeln!(out, "{:8}{}{places}", if one.same { "same" } else { "differs" }, one.conversation)?;
+    for (name, error) in ["A", "B"].iter().zip(&one.errors) {
+        if let Some(error) = error {
+            writeln!(out, "          {name} cannot render it: {error}")?;
+        }
+    }
+    for difference in &one.differences {
+        for (name, side) in [("A", &difference.a), ("B", &difference.b)] {
+            writeln!(out, "          {name}{}", shown(side))?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(side: &Side) -> String {
+    let line = side.line.map(|line| format!(", line {line}")).unwrap_or_default();
+    let points = match (side.text.is_empty(), side.text.chars().count() > side.code_points.len()) {
+        (true, _) => "nothing".to_owned(),
+        (false, more) => format!("{}{}", side.code_points.join(" "), if more { " …" } else { "" }),
+    };
+    format!(" at byte {}{line}: {points} in {:?}", side.offset, side.around)
+}
+
+fn text_failure(error: unspool_text::TextError) -> Failure {
+    Failure::Usage { message: error.message, hint: error.hint }
+}

@@ -1,0 +1,291 @@
+//! How much a body may hold, counted before anything of it is kept: what a few bytes of JSON say can take many bytes of memory.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::error::ApiError;
+
+/// JSON values that any body may hold.
+const FREE_VALUES: usize = 100_000;
+/// Beyond those, one value for so many bytes of the body; texts are longer than that, and schemas nearly so.
+const BYTES_PER_VALUE: usize = 24;
+
+/// What a body may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyBounds {
+    /// Messages, or items of the input.
+    pub messages: usize,
+    /// Tools, those in namespaces included.
+    pub tools: usize,
+    /// Parts of all messages together.
+    pub parts: usize,
+}
+
+impl Default for BodyBounds {
+    fn default() -> Self {
+        Self { messages: 10_000, tools: 1024, parts: 10_000 }
+    }
+}
+
+impl BodyBounds {
+    /// Reads a body and keeps nothing of it.
+    ///
+    /// # Errors
+    /// It is not JSON, or holds too much.
+    pub(crate) fn check(&self, body: &[u8]) -> Result<(), ApiError> {
+        let mut count = Count {
+            bounds: *self,
+            messages: 0,
+            tools: 0,
+            parts: 0,
+            values: 0,
+            most_values: FREE_VALUES + body.len() / BYTES_PER_VALUE,
+            field: String::new(),
+            refusal: None,
+        };
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let read = Walk { count: &mut count, place: Place::Body }.deserialize(&mut json).and_then(|()| json.end());
+        match (count.refusal, read) {
+            (Some(refusal), _) => Err(refusal),
+            (None, Err(error)) => Err(ApiError::bad_body(format!("the body is not JSON: {error}"))),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+}
+
+/// What was counted.
+struct Count {
+    bounds: BodyBounds,
+    messages: usize,
+    tools: usize,
+    parts: usize,
+    values: usize,
+    most_values: usize,
+    /// The field of the body that is read.
+    field: String,
+    refusal: Option<ApiError>,
+}
+
+impl Count {
+    /// Counts an item of a list; an error where it is one too many.
+    fn item<E: serde::de::Error>(&mut self, list: Place) -> Result<(), E> {
+        let (count, most, what, flag) = match list {
+            Place::Messages => (&mut self.messages, self.bounds.messages, "messages", "--max-messages"),
+            Place::Tools => (&mut self.tools, self.bounds.tools, "tools", "--max-tools"),
+            Place::Content => (&mut self.parts, self.bounds.parts, "parts of messages", "--max-parts"),
+            Place::Body | Place::Message | Place::Tool | Place::Other => return Ok(()),
+        };
+        *count += 1;
+        if *count <= most {
+            return Ok(());
+        }
+        let error = ApiError::bad_field(&self.field, format!("`{}` holds more than {most} {what}", self.field));
+        self.refuse(error.hint(format!("the server's {flag} sets how many are allowed")))
+    }
+
+    fn value<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        self.values += 1;
+        if self.values <= self.most_values {
+            return Ok(());
+        }
+        let message =
+            format!("a body of this length may hold {} JSON values; `{}` has more", self.most_values, self.field);
+        let error = ApiError::bad_field(&self.field, message);
+        self.refuse(error.hint("leave out lists and objects that nobody reads"))
+    }
+
+    fn refuse<E: serde::de::Error>(&mut self, error: ApiError) -> Result<(), E> {
+        self.refusal = Some(error);
+        Err(E::custom("too much"))
+    }
+}
+
+/// Where in a body a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Body,
+    Messages,
+    Message,
+    Content,
+    Tools,
+    Tool,
+    Other,
+}
+
+impl Place {
+    /// The place of the value under this key.
+    fn under(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Body, "messages" | "input") => Self::Messages,
+            (Self::Body | Self::Tool, "tools") => Self::Tools,
+            // The system prompt of the Messages API is a list of parts as well.
+            (Self::Body, "system") | (Self::Message, "content" | "output" | "summary") => Self::Content,
+            _ => Self::Other,
+        }
+    }
+
+    /// The place of an item of the list that stands here.
+    fn item(self) -> Self {
+        match self {
+            Self::Messages => Self::Message,
+            Self::Tools => Self::Tool,
+            // Results of tools are parts that hold parts.
+            Self::Content => Self::Message,
+            Self::Body | Self::Message | Self::Tool | Self::Other => Self::Other,
+        }
+    }
+}
+
+struct Walk<'c> {
+    count: &'c mut Count,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.count.value()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.count.value::<A::Error>()?;
+        let place = self.place.item();
+        while list.next_element_seed(Walk { count: self.count, place })?.is_some() {
+            self.count.item::<A::Error>(self.place)?;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.count.value::<A::Error>()?;
+        while let Some(place) = map.next_key_seed(Key { count: self.count, place: self.place })? {
+            map.next_value_seed(Walk { count: self.count, place })?;
+        }
+        Ok(())
+    }
+}
+
+/// The key of an object's member: it says where its value stands.
+struct Key<'c> {
+    count: &'c mut Count,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Place;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Place, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Place;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Place, E> {
+        if self.place == Place::Body {
+            // It stands in messages.
+            self.count.field = key.chars().take(LONGEST_FIELD).collect();
+        }
+        Ok(self.place.under(key))
+    }
+}
+
+/// Most characters of a field's name in a message.
+const LONGEST_FIELD: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(body: &str) -> Option<(String, String)> {
+        let error = BodyBounds::default().check(body.as_bytes()).err()?;
+        assert_eq!(error.status.as_u16(), 400);
+        Some((error.param.unwrap_or_default(), error.message))
+    }
+
+    /// A list of so many items.
+    fn list(item: &str, count: usize) -> String {
+        format!("[{}]", vec![item; count].join(","))
+    }
+
+    #[test]
+    fn lists_are_counted_up_to_their_bounds() {
+        let bounds = BodyBounds::default();
+        let message = |parts: &str| format!("{{\"role\":\"user\",\"content\":{parts}}}");
+        let nested = message(&list(&format!("{{\"content\":{}}}", list("{}", 99)), 100));
+        for (body, most, param) in [
+            (("{\"messages\":", "{}"), bounds.messages, "messages"),
+            (("{\"input\":", "{}"), bounds.messages, "input"),
+            (("{\"tools\":", "{}"), bounds.tools, "tools"),
+            (("{\"tools\":", "{\"tools\":[{}]}"), bounds.tools / 2, "tools"),
+            (("{\"system\":", "{}"), bounds.parts, "system"),
+        ] {
+            let with = |count| told(&format!("{}{}}}", body.0, list(body.1, count)));
+            assert_eq!(with(most), None, "{param}");
+            assert_eq!(with(most + 1).map(|told| told.0).as_deref(), Some(param));
+        }
+        assert_eq!(told(&format!("{{\"messages\":[{}]}}", message(&list("{}", bounds.parts)))), None);
+        let several = list(&message(&list("{}", bounds.parts / 10)), 11);
+        let refused = told(&format!("{{\"messages\":{several}}}")).expect("all parts together are too many");
+        assert_eq!(refused.0, "messages");
+        assert_eq!(told(&format!("{{\"messages\":[{nested}]}}")), None, "100 parts with 99 each");
+        let more = told(&format!("{{\"messages\":[{nested},{nested}]}}"));
+        assert!(more.is_some_and(|told| told.1.contains("parts")), "parts in parts count");
+    }
+
+    #[test]
+    fn values_are_few_for_the_length_of_a_body() {
+        let many = |count: usize| format!("{{\"x\":{}}}", list("0", count));
+        assert_eq!(told(&many(FREE_VALUES)), None);
+        let (field, message) = told(&many(1 << 20)).expect("numbers of one digit");
+        assert!(field == "x" && message.contains("JSON values"), "{message}");
+        let long = format!("{{\"x\":{}}}", list("\"a text of thirty-two characters!\"", 1 << 18));
+        assert_eq!(told(&long), None);
+    }
+
+    #[test]
+    fn what_is_not_json_is_told_as_such() {
+        for body in ["", "{", "[1,]", "{\"a\":1}x", &"[".repeat(1000)] {
+            assert!(told(body).is_some_and(|told| told.1.starts_with("the body is not JSON: ")), "{body}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! One answer that may have to be continued: what was written of it, and what has to be done next.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt as _};
+use unspool::{Parser, PromptToken};
+
+use super::{Continuations, Kept, Rest, Turn};
+use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason};
+use crate::blocking;
+use crate::budget::{BudgetCounter, missing_ids, missing_text};
+use crate::constraint::Start;
+use crate::prompt::RenderedPrompt;
+use crate::request::ChatRequest;
+
+/// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
+/// for thousands.
+const MOST_ENDS: u32 = 16;
+
+/// Text and the ids of its tokens.
+type Tokens = (String, Vec<u32>);
+
+/// What has been written of an answer.
+#[derive(Default)]
+struct Written {
+    text: String,
+    ids: Vec<u32>,
+    /// Some of it came without ids.
+    without_ids: bool,
+    tokens: u64,
+}
+
+impl Written {
+    fn add(&mut self, text: &str, ids: &[u32]) {
+        self.text.push_str(text);
+        self.ids.extend(ids);
+        self.without_ids |= ids.is_empty();
+        self.tokens += (ids.len() as u64).max(1);
+    }
+}
+
+/// An answer on its way.
+pub(super) struct Continuation {
+    all: Arc<Continuations>,
+    /// As it was asked for first.
+    job: Job,
+    counter: Option<BudgetCounter>,
+    /// The answer has to be begun anew where the reasoning is over.
+    later: bool,
+    written: Written,
+    /// Read, but not certain to stay, while a constraint waits for the end of the reasoning.
+    open: Vec<Tokens>,
+    /// Certain to stay, and not told yet.
+    settled: Vec<Tokens>,
+    /// To be read next; whether it was written here, in the model's place.
+    ready: VecDeque<(Piece, bool)>,
+    /// The piece that is read now was written here.
+    forced: bool,
+    /// Where the parser was before it: in a thought, and behind the reasoning.
+    was: (bool, bool),
+    /// Tokens that were written before the backend was asked last.
+    before: u64,
+    /// Thoughts that were ended.
+    ends: u32,
+}
+
+impl Continuation {
+    pub(super) fn new(all: Arc<Continuations>, job: Job, counter: Option<BudgetCounter>, later: bool) -> Self {
+        Self {
+            all,
+            job,
+            counter,
+            later,
+            written: Written::default(),
+            open: Vec::new(),
+            settled: Vec::new(),
+            ready: VecDeque::new(),
+            forced: false,
+            was: (false, false),
+            before: 0,
+            ends: 0,
+        }
+    }
+
+    /// Begins the answer; behind the end of its reasoning, if there is no room for any.
+    pub(super) async fn begin(&mut self, parser: &Parser) -> Result<Pieces, BackendError> {
+        if !self.is_used_up(parser) {
+            return self.all.backend.start(self.job.clone()).await;
+        }
+        self.begin_thought();
+        self.go_on(Some(self.all.markers.forced().to_owned())).await
+    }
+
+    /// Whether something can still turn. A new thought has a budget of its own, so that one who counts is never done.
+    pub(super) fn watches(&self) -> bool {
+        self.later || self.counter.is_some()
+    }
+
+    pub(super) fn take_ready(&mut self) -> Option<Piece> {
+        let (piece, forced) = self.ready.pop_front()?;
+        self.forced = forced;
+        Some(piece)
+    }
+
+    /// Takes tokens of the backend, to be read one by one where that can be.
+    pub(super) fn split(&mut self, text: String, ids: Vec<u32>) {
+        let single = self.all.single_tokens(text, ids).into_iter();
+        self.ready.extend(single.map(|(text, ids)| (Piece::Tokens { text, ids }, false)));
+    }
+
+    pub(super) fn before(&mut self, parser: &Parser) -> bool {
+        self.was = (parser.is_thinking(), parser.reasoning_ended());
+        self.later
+    }
+
+    pub(super) fn turn(&mut self, parser: &Parser, text: &str, ids: &[u32]) -> Turn {
+        let (thought, was_over) = self.was;
+        if let Some(counter) = &mut self.counter {
+            counter.take(text, ids, thought);
+            if self.forced {
+                counter.end();
+            }
+        }
+        let is_over = self.later && !was_over && parser.reasoning_ended();
+        self.later &= !is_over;
+        let tokens = (text.to_owned(), ids.to_vec());
+        if self.forced {
+            self.settled.push(tokens);
+            return Turn::Settled;
+        }
+        self.open.push(tokens);
+        if is_over {
+            return Turn::Continue(self.over(thought));
+        }
+        if self.is_used_up(parser) {
+            self.settle();
+            self.ends += 1;
+            if self.ends == MOST_ENDS {
+                self.counter = None;
+            }
+            return Turn::Continue(Rest { kept: Kept::All, end: Some(self.all.markers.forced().to_owned()) });
+        }
+        if self.later && parser.held_bytes() > 0 {
+            return Turn::Open;
+        }
+        self.settle();
+        Turn::Settled
+    }
+
+    fn is_used_up(&self, parser: &Parser) -> bool {
+        self.counter.as_ref().is_some_and(|counter| counter.is_used_up(parser))
+    }
+
+    /// The reasoning is over, with its marker or with what comes behind it. That is asked for again, under the constraint.
+    fn over(&mut self, thought: bool) -> Rest {
+        if self.ends_with_marker() {
+            self.settle();
+            return Rest { kept: Kept::All, end: None };
+        }
+        if thought && self.cut_behind_marker() {
+            let kept = self.open.clone();
+            self.settle();
+            return Rest { kept: Kept::Instead(kept), end: None };
+        }
+        self.open.clear();
+        Rest { kept: Kept::Nothing, end: thought.then(|| self.all.markers.end().to_owned()) }
+    }
+
+    /// Whether the last thing written is the end of a thought.
+    fn ends_with_marker(&self) -> bool {
+        let end = self.all.markers.end();
+        let ids: Vec<u32> = self.open.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+        let tail: String = self.open.iter().map(|(text, _)| text.as_str()).collect();
+        let by_id = self.all.markers.ids_of(end).is_some_and(|end| ids.ends_with(end));
+        by_id || !end.is_empty() && tail.trim_end().ends_with(end)
+    }
+
+    /// Cuts the last piece behind the end of the thought, if it has that. Its tokens are then not known.
+    fn cut_behind_marker(&mut self) -> bool {
+        let end = self.all.markers.end();
+        let Some((text, ids)) = self.open.last_mut() else { return false };
+        let Some(at) = text.find(end).filter(|_| !end.is_empty()) else { return false };
+        text.truncate(at + end.len());
+        ids.clear();
+        true
+    }
+
+    /// What is open stays.
+    pub(super) fn settle(&mut self) {
+        for (text, ids) in std::mem::take(&mut self.open) {
+            self.written.add(&text, &ids);
+            self.settled.push((text, ids));
+        }
+    }
+
+    pub(super) fn take_settled(&mut self) -> Vec<Tokens> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// Asks for the rest of the answer, behind `end` if the reasoning has to end.
+    pub(super) async fn go_on(&mut self, end: Option<String>) -> Result<Pieces, BackendError> {
+        self.ready.retain(|(_, forced)| *forced);
+        let most = self.job.request.sampling.max_tokens.unwrap_or(self.all.max_tokens);
+        // An answer that is as long as it may be is cut as it is.
+        if let Some(end) = end.filter(|_| self.written.tokens < most) {
+            self.write(&end);
+        }
+        let used = self.written.tokens;
+        self.before = used;
+        if used >= most {
+            let usage = Piece::Usage { prompt: self.job.prompt.tokens.unwrap_or_default(), completion: used };
+            let rest = [Piece::Stopped { reason: StopReason::Length, at: None }, usage];
+            self.ready.extend(rest.map(|piece| (piece, true)));
+            return Ok(stream::empty().boxed());
+        }
+        let mut request = ChatRequest::clone(&self.job.request);
+        request.sampling.max_tokens = Some(most - used);
+        request.sampling.min_tokens = request.sampling.min_tokens.saturating_sub(used);
+        let request = Arc::new(request);
+        let (constrainer, asked) = (Arc::clone(&self.all.constrainer), Arc::clone(&request));
+        let form = blocking::run(move || constrainer.form(&asked, Start::Answering)).await;
+        let form = form.map_err(|error| BackendError::new(BackendFault::CannotWrite, error.message))?;
+        let job = Job { request, prompt: Arc::new(self.prompt()), choice: self.job.choice, form: Arc::new(form) };
+        self.all.backend.start(job).await
+    }
+
+    /// Writes the beginning of a thought that counts as open though neither the prompt nor the model has begun it: its end alone
+    /// is what no model has seen.
+    fn begin_thought(&mut self) {
+        let (start, end) = self.all.pair.reasoning_markers().unwrap_or_default();
+        let text = &self.job.prompt.text;
+        let is_open = text.rfind(&start) > text.rfind(&end);
+        if !start.is_empty() && start == self.all.markers.start() && !is_open {
+            self.write(&start);
+        }
+    }
+
+    /// Writes the end of the thought in the model's place, as much as the model has not written itself.
+    fn write(&mut self, end: &str) {
+        let ids = self.all.markers.ids_of(end).filter(|_| !self.written.without_ids).unwrap_or_default();
+        let ids = missing_ids(&self.written.ids, ids).to_vec();
+        let text = missing_text(&self.written.text, end).to_owned();
+        self.written.add(&text, &ids);
+        self.ready.push_back((Piece::Tokens { text, ids }, true));
+    }
+
+    /// The prompt with all that was written behind it.
+    fn prompt(&self) -> RenderedPrompt {
+        let (old, written) = (&*self.job.prompt, &self.written);
+        let mut prompt = RenderedPrompt { text: format!("{}{}", old.text, written.text), ..old.clone() };
+        prompt.tokens = old.tokens.map(|tokens| tokens + written.tokens);
+        let tokenizer = self.all.model.tokenizer().ok();
+        let ids = match tokenizer {
+            _ if old.encoded.is_empty() => None,
+            _ if !written.without_ids => Some(written.ids.clone()),
+            Some(tokenizer) => tokenizer.encode(&written.text, false).ok(),
+            None => None,
+        };
+        match ids {
+            Some(ids) => {
+                let table = self.all.pair.vocabulary().bytes.as_ref();
+                let bytes = |id| table.and_then(|table| table.get(id)).unwrap_or_default().to_vec();
+                prompt.encoded.extend(ids.into_iter().map(|id| PromptToken { id, bytes: bytes(id) }));
+            }
+            // Then the text says it all.
+            None => prompt.encoded.clear(),
+        }
+        prompt
+    }
+
+    /// Counts of the whole answer, where a part of it came before.
+    pub(super) fn counted(&self, piece: Piece) -> Piece {
+        match piece {
+            Piece::Usage { prompt, completion } => Piece::Usage {
+                prompt: match self.job.prompt.tokens {
+                    Some(tokens) if self.before > 0 => tokens,
+                    _ => prompt.saturating_sub(self.before),
+                },
+                completion: completion + self.before,
+            },
+            piece => piece,
+        }
+    }
+}
