@@ -243,6 +243,8 @@ impl Thread {
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         let bytes = held.as_bytes();
         if self.op == 0
+            && self.taken.is_empty()
+            && self.strays.is_empty()
             && let Some(opener) = &program.opener
         {
             let mut found = self.skip_marker(opener, program.blanks, bytes);
@@ -350,10 +352,12 @@ impl Thread {
             Match::No if rest.is_empty() => return Advance::More,
             Match::No => {}
         }
-        match expect(&program.openers, program.blanks, rest.as_bytes()) {
-            Match::Full(_) => return Advance::Another,
-            Match::Partial => return Advance::More,
-            Match::No => {}
+        // One opener may begin another.
+        let openers = || program.openers.iter().map(|opener| opener.at(rest.as_bytes()));
+        if openers().any(|found| found == Match::Partial) {
+            return Advance::More;
+        } else if openers().any(|found| found != Match::No) {
+            return Advance::Another;
         }
         match self.skip_repeat(program, held.as_bytes()) {
             Match::Full(_) => Advance::Accept,

@@ -88,7 +88,7 @@ impl Flow<'_> {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let (tables, limits) = (self.tables, self.limits);
         let (all, most) = (&self.w[self.pos..], limits.head + limits.name);
-        let held = deciding(all, most);
+        let held = &all[..deciding(all, most).len().max(head.origin.first)];
         let over = self.eof != Eof::No && held.len() == all.len();
         let (mut decided, mut waits) = (None, false);
         let mut i = 0;
