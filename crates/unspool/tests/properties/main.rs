@@ -44,8 +44,8 @@ fn must_be_same(one: &Answer, other: &Answer, how: &str, glued: &Glued) -> Resul
 }
 
 /// Law 1 for text: any cut, and any save and restore, gives what the whole text gives.
-fn text_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
-    let subject = Subject::new(glued, &wish, finish);
+fn text_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, wish, finish);
     let text = glued.text();
     let whole = subject.run(&[Piece::text(&text)]);
     must_be_same(&whole, &subject.run(&characters(&text)), "character by character", glued)?;
@@ -58,8 +58,8 @@ fn text_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), Test
 }
 
 /// Law 1 for tokens, and law 5: the gate turns at the step that the end reports.
-fn token_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
-    let subject = Subject::new(glued, &wish, finish);
+fn token_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+    let subject = Subject::new(glued, wish, finish);
     let tokens = glued.tokens();
     let single = subject.run(&tokens);
     prop_assert_eq!(single.gate, single.finish.gate_step, "the gate\n{}", glued);
@@ -124,12 +124,12 @@ proptest! {
 
     #[test]
     fn cuts_of_text_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
-        text_cuts(&glued, wish, finish)?;
+        text_cuts(&glued, &wish, finish)?;
     }
 
     #[test]
     fn cuts_of_tokens_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
-        token_cuts(&glued, wish, finish)?;
+        token_cuts(&glued, &wish, finish)?;
     }
 
     /// Law 2 where it is simple: text without any marker is one field, byte for byte but for its outer white space.

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use unspool::Pair;
 use unspool::setup::Half;
 use unspool::{
-    Delta, Diagnostic, Finish, FinishReason, IncompleteCalls, Limit, Limits, Message, Parser, Prompt, Registry, Request,
-    Setup, Snapshot, ToolCall, Vocabulary,
+    Delta, Diagnostic, Finish, FinishReason, IncompleteCalls, Limit, Limits, Message, Parser, Prompt, Registry,
+    Request, Setup, Snapshot, ToolCall, Vocabulary,
 };
 
 /// Bytes before the output: reasoning parser, tool parser, settings, seed of the cuts, limits.
@@ -53,7 +53,7 @@ fn chosen(names: &[String], byte: u8) -> Option<String> {
 fn limits(byte: u8) -> Limits {
     let mut limits = Limits::default();
     let mut state = u32::from(byte);
-    for name in Limits::NAMES.iter().filter(|_| byte % 3 != 0) {
+    for name in Limits::NAMES.iter().filter(|_| !byte.is_multiple_of(3)) {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         if state >> 31 == 0 {
             let value = (state >> 20) % 64 + 1;
