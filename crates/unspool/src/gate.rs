@@ -20,6 +20,7 @@
 use crate::event::{Event, Sink};
 use crate::pair::Pair;
 use crate::parser::{Delta, Parser, ReasoningEnd};
+use crate::prompt::{self, SOME_TEXT};
 use crate::request::{Prompt, PromptToken, Request, RequestError};
 
 /// [`ReasoningEnd`] as an engine wants it: positions in the tokens of one step.
@@ -49,9 +50,6 @@ struct Deaf;
 impl Sink for Deaf {
     fn event(&mut self, _event: Event<'_>) {}
 }
-
-/// Stands for the text of a token whose bytes are not known.
-const SOME_TEXT: &str = "\u{fffd}";
 
 impl Gate {
     /// With vLLM's `enable_in_reasoning` the grammar applies to reasoning too: from the first token on.
@@ -140,8 +138,7 @@ impl Pair {
     /// # Errors
     /// Those of [`Pair::parser`].
     pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, RequestError> {
-        let prompt = self.prompt_tokens(prompt);
-        Ok(self.parser(request, Prompt::Tokens(&prompt))?.reasoning_ended())
+        Ok(self.parser(request, Prompt::Ids(prompt))?.reasoning_ended())
     }
 
     /// The tokens of an output that are not reasoning: those behind the closer, or from an implicit end on. Empty: reasoning has
@@ -179,13 +176,6 @@ impl Pair {
     /// Ids of a prompt with what the vocabulary says of their bytes.
     #[must_use]
     pub fn prompt_tokens(&self, ids: &[u32]) -> Vec<PromptToken> {
-        let vocabulary = self.vocabulary();
-        let special: std::collections::HashMap<u32, &str> =
-            vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
-        let bytes = |id: u32| {
-            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
-            known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
-        };
-        ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
+        prompt::tokens(ids, self.vocabulary())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::flow::tables::{Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
+use crate::request::{Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 use crate::special::{Special, Specials};
@@ -67,6 +68,25 @@ impl Plan {
     /// Whether requests are refused that have to be sure of their calls.
     pub(crate) fn refuses(&self) -> bool {
         self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
+    }
+
+    /// Refuses what a grammar would have to guarantee, and a checkpoint's template cannot say.
+    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), RequestError> {
+        if self.checkpoint.is_none() || !self.refuses() || mute {
+            return Ok(());
+        }
+        let asked = match &request.tool_choice {
+            ToolChoice::Required => Some("`tool_choice: \"required\"`"),
+            ToolChoice::Named(_) => Some("a named `tool_choice`"),
+            _ if request.tools.any_strict() => Some("a strict tool"),
+            _ if request.parallel_tool_calls == Some(false) => Some("`parallel_tool_calls: false`"),
+            _ => None,
+        };
+        match asked {
+            Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+                .hint("leave it out, or serve this model with a parser of its own format")),
+            None => Ok(()),
+        }
     }
 
     /// Whether the tokens' bytes are known.

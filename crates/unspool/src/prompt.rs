@@ -25,14 +25,45 @@ struct TokenAt {
     id: u32,
 }
 
+/// What is known of where a reply begins.
+pub(crate) enum Known {
+    Nothing,
+    /// Its prompt.
+    Prompt(PromptText),
+    /// The thought is over.
+    Content,
+    /// A thought is open.
+    Reasoning,
+}
+
+impl Known {
+    pub(crate) fn of(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Self {
+        match prompt {
+            Prompt::Unknown => Self::Nothing,
+            Prompt::Content => Self::Content,
+            Prompt::Reasoning => Self::Reasoning,
+            Prompt::Text(text) => Self::Prompt(PromptText { text: text.to_owned(), tokens: None }),
+            Prompt::Tokens(tokens) => Self::Prompt(PromptText::new(tokens, vocabulary)),
+            Prompt::Ids(ids) => Self::Prompt(PromptText::new(&tokens(ids, vocabulary), vocabulary)),
+        }
+    }
+}
+
+/// Stands for the text of a token whose bytes are not known.
+pub(crate) const SOME_TEXT: &str = "\u{fffd}";
+
+/// Ids of a prompt with what the vocabulary says of their bytes.
+pub(crate) fn tokens(ids: &[u32], vocabulary: &Vocabulary) -> Vec<PromptToken> {
+    let special: HashMap<u32, &str> = vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
+    let bytes = |id: u32| {
+        let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
+        known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
+    };
+    ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
+}
+
 impl PromptText {
-    /// What is known of a prompt; `None`: nothing.
-    pub(crate) fn new(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Option<Self> {
-        let tokens = match prompt {
-            Prompt::Unknown => return None,
-            Prompt::Text(text) => return Some(Self { text: text.to_owned(), tokens: None }),
-            Prompt::Tokens(tokens) => tokens,
-        };
+    fn new(tokens: &[PromptToken], vocabulary: &Vocabulary) -> Self {
         let texts = special_texts(tokens, vocabulary);
         let mut bytes = Vec::new();
         let mut places = Vec::with_capacity(tokens.len());
@@ -41,11 +72,11 @@ impl PromptText {
             bytes.extend_from_slice(texts.get(&token.id).map_or(&*token.bytes, |text| text.as_bytes()));
             places.push(TokenAt { at, end: bytes.len(), id: token.id });
         }
-        Some(match String::from_utf8(bytes) {
+        match String::from_utf8(bytes) {
             Ok(text) => Self { text, tokens: Some(places) },
             // Offsets would not fit a repaired text; markers then count by text.
             Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None },
-        })
+        }
     }
 }
 
@@ -70,13 +101,21 @@ enum Said {
 }
 
 /// The state of a reply at its start, and whether the gate is open from there.
-pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, prompt: Option<&PromptText>, off: bool) -> (State, bool) {
+pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, known: &Known, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
-        return channels.start(prompt.map_or("", |prompt| &prompt.text));
+        return match known {
+            Known::Nothing => channels.start(""),
+            Known::Prompt(prompt) => channels.start(&prompt.text),
+            // Whether the prompt has written the answer's header is not known; text without one is an answer too.
+            Known::Content => (State::new(Place::Header), true),
+            Known::Reasoning => (State::new(Place::ReasonFresh), false),
+        };
     }
     let words = &tables.words;
-    let said = match prompt {
-        Some(prompt) if words.has_thoughts => read(tables, vocabulary, prompt),
+    let said = match known {
+        Known::Prompt(prompt) if words.has_thoughts => read(tables, vocabulary, prompt),
+        Known::Content if words.has_thoughts => Said::Closed(String::new(), 0),
+        Known::Reasoning if words.has_thoughts => Said::Open(String::new(), 0),
         _ => Said::Nothing,
     };
     match said {

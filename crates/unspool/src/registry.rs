@@ -7,6 +7,7 @@ use crate::format::check;
 use crate::format::detect::Detect;
 use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
+use crate::models::Models;
 use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
 use crate::suggest::{did_you_mean, near};
 
@@ -189,6 +190,25 @@ impl Registry {
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
     }
 
+    /// The models that the format files list.
+    ///
+    /// # Errors
+    /// A format file that cannot be read.
+    pub fn models(&self) -> Result<Models, SetupError> {
+        let mut models = Models::default();
+        for source in self.sources()? {
+            for (half, name) in names_by_half(&source) {
+                let lists = self.words(half, &name)?.models;
+                let globs = match half {
+                    Half::Reasoning => lists.reasoning,
+                    Half::Tools => lists.tools,
+                };
+                models.add(half, name, globs.0);
+            }
+        }
+        Ok(models)
+    }
+
     /// The path and the text of the file that has a name.
     ///
     /// # Errors
@@ -245,9 +265,11 @@ impl Registry {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
-        let hint = match self.successor(half, name) {
-            Some(now) => format!("`{name}` was removed; use `{now}`"),
-            None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
+        let of_model = || self.models().ok()?.name(half, name).map(str::to_owned);
+        let hint = match (self.successor(half, name), of_model()) {
+            (Some(now), _) => format!("`{name}` was removed; use `{now}`"),
+            (None, Some(now)) => format!("`{name}` is a model, whose parser is `{now}`"),
+            (None, None) => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,

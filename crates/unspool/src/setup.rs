@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::{IncompleteCalls, RequestError};
+use crate::request::{CallIds, IncompleteCalls, RequestError};
 
 pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
@@ -25,6 +25,8 @@ pub struct Setup {
     pub tokenizer_config: Value,
     /// What becomes of calls that never complete.
     pub incomplete_calls: IncompleteCalls,
+    /// The shape of the ids that calls are given.
+    pub call_ids: CallIds,
     /// The bounds.
     pub limits: Limits,
 }

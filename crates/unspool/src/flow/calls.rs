@@ -182,7 +182,7 @@ impl Flow<'_> {
         let function = self.wishes.tools.position(name);
         if filtered {
             self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
-        } else if function.is_none() {
+        } else if self.wishes.misses(function) {
             self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
         } else if let Some(fault) = self.wishes.bad_schema(function) {
             self.note(DiagnosticKind::BadSchema, call.start, name, &fault);
@@ -198,13 +198,7 @@ impl Flow<'_> {
     /// An id for a call that the model gave none.
     fn call_id(&self, name: &str) -> String {
         let index = self.wishes.calls_before + self.s.calls_seen;
-        match self.tables.words.native_ids.as_deref() {
-            Some(length) if length.parse::<usize>().is_ok() => {
-                ids::short(self.wishes.seed, index, length.parse().unwrap_or(9))
-            }
-            Some(pattern) => pattern.replace("{name}", name).replace("{index}", &index.to_string()),
-            None => ids::random(self.wishes.seed, index),
-        }
+        ids::made(&self.wishes.ids, self.tables.words.native_ids.as_deref(), self.wishes.seed, (index, name))
     }
 
     /// Reads a call's body.
