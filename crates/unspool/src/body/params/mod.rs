@@ -287,7 +287,11 @@ fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     };
     let lost = if let Some(key) = head.thread.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
-        head.thread.unplaced(&turn.spec.template(head.template).opening, held)
+        match opening.first() {
+            Some(_) => head.thread.unplaced(&turn.spec.template(head.template).opening, held),
+            // Its value's opener was missing, and what may have been the value is all that is held.
+            None => held[head.thread.pos..].trim(),
+        }
     } else {
         held
     };
