@@ -26,7 +26,7 @@ Examples:
 /// What to list, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A parser's name, or a model's (Qwen/Qwen3-8B); without it, the table of all names
+    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); without it, the table of all names
     name: Option<String>,
 
     /// Also print the compiled states, what may follow in each, and the limits
@@ -102,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         None => table(&rows),
         Some(name) => match rows.iter().find(|row| row.name == *name) {
             Some(row) => one(&registry, row, options)?,
-            None => of_model(&registry, name, options.json)?.ok_or_else(|| unknown(name, &rows))?,
+            None => flags_of(&registry, name, options.json)?.ok_or_else(|| unknown(name, &rows))?,
         },
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
@@ -116,20 +116,28 @@ fn one(registry: &Registry, row: &Row, options: &Options) -> Result<String, Fail
     Ok(text)
 }
 
-/// What a model is read with.
+/// What a model, or what another server calls by this name, is read with.
 #[derive(Debug, Serialize)]
-struct OfModel<'a> {
-    model: &'a str,
+struct Flags<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
     reasoning: Option<&'a str>,
     tools: Option<&'a str>,
 }
 
-/// The flags that a model needs; `None`: no format lists it.
-fn of_model(registry: &Registry, model: &str, as_json: bool) -> Result<Option<String>, Failure> {
+/// The flags that belong to an alias or a model; `None`: no format lists it.
+fn flags_of(registry: &Registry, name: &str, as_json: bool) -> Result<Option<String>, Failure> {
     let models = registry.models()?;
-    let found =
-        OfModel { model, reasoning: models.name(Half::Reasoning, model), tools: models.name(Half::Tools, model) };
-    if found.reasoning.is_none() && found.tools.is_none() {
+    let (halves, none) = ([Half::Reasoning, Half::Tools], [None, None]);
+    let mut found = Flags { alias: Some(name), model: None, reasoning: None, tools: None };
+    [found.reasoning, found.tools] = halves.map(|half| registry.alias(half, name));
+    if [found.reasoning, found.tools] == none {
+        (found.alias, found.model) = (None, Some(name));
+        [found.reasoning, found.tools] = halves.map(|half| models.name(half, name));
+    }
+    if [found.reasoning, found.tools] == none {
         return Ok(None);
     }
     if as_json {
@@ -139,7 +147,8 @@ fn of_model(registry: &Registry, model: &str, as_json: bool) -> Result<Option<St
         .into_iter()
         .filter_map(|(half, name)| Some(format!("{} {}", half.flag(), name?)))
         .collect();
-    Ok(Some(format!("{:11}{model}\n{:11}{}\n", "model", "flags", flags.join(" "))))
+    let kind = if found.alias.is_some() { "alias" } else { "model" };
+    Ok(Some(format!("{kind:11}{name}\n{:11}{}\n", "flags", flags.join(" "))))
 }
 
 /// All names of both halves, sorted.

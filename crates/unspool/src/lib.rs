@@ -48,7 +48,7 @@ pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, OwnedEvent, Sink};
 pub use format::file::{Level, Required};
-pub use gate::{Bounds, Gate};
+pub use gate::{Bounds, EndTokens, Gate};
 pub use limits::{Limit, LimitError, Limits};
 pub use message::{Message, ToolCall};
 pub use models::Models;

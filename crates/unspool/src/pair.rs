@@ -69,15 +69,23 @@ impl Pair {
         };
         let pair = Self { inner: Arc::new(inner), limits: Arc::new(setup.limits.clone()) };
         pair.plan(&Map::new(), false)?;
-        if let (Ok(plan), Some(thinker), Some(caller), true) = (
-            pair.formats(&Request::default()),
-            pair.name(Half::Reasoning),
-            pair.name(Half::Tools),
-            reasons && gives_calls,
-        ) {
-            let _ = pair.inner.warnings.set(needs::warnings(registry, &plan, (thinker, caller)));
-        }
+        let _ = pair.inner.warnings.set(pair.check(registry, setup));
         Ok(pair)
+    }
+
+    /// What is likely wrong with it.
+    fn check(&self, registry: &Registry, setup: &Setup) -> Vec<SetupWarning> {
+        let (reasoning, tools) = names(registry, setup);
+        let named = [(Half::Reasoning, reasoning), (Half::Tools, tools)];
+        let mut warnings: Vec<SetupWarning> =
+            named.into_iter().filter_map(|(half, name)| needs::alias(registry, half, name?)).collect();
+        let both = self.inner.reasons && self.inner.gives_calls;
+        if let (Ok(plan), Some(thinker), Some(caller), true) =
+            (self.formats(&Request::default()), self.name(Half::Reasoning), self.name(Half::Tools), both)
+        {
+            warnings.extend(needs::warnings(registry, &plan, (thinker, caller)));
+        }
+        warnings
     }
 
     /// A parser for one reply.
@@ -322,6 +330,7 @@ fn compiled_from(setup: &Setup) -> Setup {
         tokenizer_config: setup.tokenizer_config.clone(),
         incomplete_calls: setup.incomplete_calls,
         call_ids: setup.call_ids.clone(),
+        raw_rest: setup.raw_rest,
         limits: Limits::default(),
     }
 }
@@ -342,7 +351,7 @@ type Found = Option<(Arc<Source>, String)>;
 fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, SetupError> {
     match name.filter(|n| !n.is_empty()) {
         None => Ok(None),
-        Some(name) => Ok(Some((registry.find(half, name)?, name.to_owned()))),
+        Some(name) => Ok(Some((registry.find(half, name)?, registry.canonical(half, name).to_owned()))),
     }
 }
 

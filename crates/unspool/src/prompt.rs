@@ -1,6 +1,6 @@
 //! Where a reply begins: what the prompt of this turn says about thinking.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use memchr::memmem;
 
@@ -176,25 +176,54 @@ fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(TrailId, 
     None
 }
 
+/// The newest thinking marker of a turn.
+struct Newest {
+    at: usize,
+    end: usize,
+    opens: bool,
+    /// Which thought template.
+    thought: usize,
+}
+
 fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: &PromptText) -> Said {
-    let turn = tables
-        .words
-        .turn
-        .iter()
+    let Some(newest) = newest(tables, vocabulary, (prompt, turn(tables, prompt))) else { return Said::Nothing };
+    let behind = prompt.text[newest.end..].to_owned();
+    if newest.opens { Said::Open(behind, newest.thought) } else { Said::Closed(behind, newest.thought) }
+}
+
+/// Where this turn begins.
+fn turn(tables: &Tables, prompt: &PromptText) -> usize {
+    let headers = tables.words.turn.iter();
+    headers
         .filter_map(|t| memmem::rfind(prompt.text.as_bytes(), t.as_bytes()).map(|at| at + t.len()))
         .max()
-        .unwrap_or(0);
-    let mut newest: Option<(usize, Said)> = None;
-    for (i, (opener, closer)) in tables.thoughts.iter().enumerate() {
+        .unwrap_or(0)
+}
+
+fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText, usize)) -> Option<Newest> {
+    let mut newest: Option<Newest> = None;
+    for (thought, (opener, closer)) in tables.thoughts.iter().enumerate() {
         for (marker, opens) in [(opener, true), (closer, false)] {
             let Some((at, end)) = last(prompt, marker, turn, vocabulary, tables.words.by_id) else { continue };
-            if newest.as_ref().is_none_or(|(best, _)| at > *best) {
-                let behind = prompt.text[end..].to_owned();
-                newest = Some((at, if opens { Said::Open(behind, i) } else { Said::Closed(behind, i) }));
+            if newest.as_ref().is_none_or(|best| at > best.at) {
+                newest = Some(Newest { at, end, opens, thought });
             }
         }
     }
-    newest.map_or(Said::Nothing, |(_, said)| said)
+    newest
+}
+
+/// Whether one of these tokens stands in this turn, behind its newest thinking marker if it has one.
+pub(crate) fn stands_behind_thinking(
+    tables: &Tables,
+    vocabulary: &Vocabulary,
+    prompt: &PromptText,
+    ids: &BTreeSet<u32>,
+) -> bool {
+    let turn = turn(tables, prompt);
+    let from = newest(tables, vocabulary, (prompt, turn)).map_or(turn, |newest| newest.end);
+    let mut tokens = prompt.tokens.iter().flatten().skip_while(|token| token.at < from);
+    tokens.any(|token| ids.contains(&token.id))
 }
 
 /// Where the last marker behind `from` begins and ends; as a token if it is one and tokens are known.

@@ -78,3 +78,11 @@ fn a_model_is_told_its_flags() {
     let right = json!({"model": "deepseek-ai/DeepSeek-V3-0324", "reasoning": null, "tools": "deepseek_v3"});
     assert_eq!(found, right);
 }
+
+#[test]
+fn another_servers_name_is_told_the_flags() {
+    let out = unspool(&["formats", "gpt-oss"], "").clean();
+    assert_eq!(out, "alias      gpt-oss\nflags      --reasoning-parser openai_gptoss --tool-call-parser openai\n");
+    let found: Value = serde_json::from_str(&unspool(&["formats", "qwen25", "--json"], "").clean()).expect("JSON");
+    assert_eq!(found, json!({"alias": "qwen25", "reasoning": null, "tools": "hermes"}));
+}

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::body::{BodySpec, Follow};
 use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
@@ -84,6 +86,8 @@ pub(crate) struct Words {
     pub(crate) by_id: bool,
     /// The first thought's opener as it is written, for `into = content`.
     pub(crate) opener: String,
+    /// What passes unread.
+    pub(crate) raw: Raw,
 }
 
 /// The compiled pair.
@@ -114,8 +118,20 @@ pub(crate) struct Tables {
     pub(crate) channels: Option<ChannelTables>,
 }
 
+/// What passes unread, as it stands, where one half of a format is alone and another parser follows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) enum Raw {
+    #[default]
+    Nothing,
+    /// All that is no thought.
+    Answers,
+    /// Thoughts.
+    Thoughts,
+}
+
 /// What the tables are made from.
 pub(crate) struct Source<'a> {
+    pub(crate) raw: Raw,
     pub(crate) reasoning: Option<&'a Format>,
     pub(crate) tools: Option<&'a Format>,
     /// Texts that are single vocabulary entries.
@@ -319,10 +335,16 @@ impl Builder<'_> {
         let drops = self.drops();
         let outside = open(&self.open_outside);
         let ends = reasoning.map(|r| r.ends.to_vec()).unwrap_or_default();
+        let mut ended = self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops);
+        let mut closes: Vec<_> = closes.map(|role| (role, Action::CloseThought)).collect();
+        if self.source.raw == Raw::Answers {
+            // Outside a thought its closer may be another element's.
+            ended.splice(0..0, closes.drain(..));
+        }
         Ok(Roles {
             opens: opens.map(|role| (role, Action::OpenThought)).collect(),
-            closes: closes.map(|role| (role, Action::CloseThought)).collect(),
-            ended: self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops),
+            closes,
+            ended,
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
@@ -372,7 +394,7 @@ impl Builder<'_> {
     fn frames(&self) -> Result<(Vec<Role>, Vec<Role>), Fault> {
         let mut opens = Vec::new();
         let mut closes = Vec::new();
-        for format in self.both() {
+        for format in self.read_here() {
             if format.channels.is_some() {
                 continue;
             }
@@ -391,9 +413,14 @@ impl Builder<'_> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 
+    /// The formats by whose words answers are read.
+    fn read_here(&self) -> impl Iterator<Item = &Format> {
+        self.both().filter(|_| self.source.raw != Raw::Answers)
+    }
+
     fn drops(&self) -> Vec<Role> {
         let mut roles: Vec<Role> =
-            self.both().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
+            self.read_here().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
         for text in self.source.hidden {
             let mut role =
                 Role { marker: Marker { literal: text.clone(), ..Marker::default() }, id: None, loose: false };
@@ -413,7 +440,10 @@ impl Builder<'_> {
     }
 
     fn header(&self) -> Vec<Role> {
-        self.both().filter_map(|f| f.content.header.as_deref()).map(|text| self.literal_role(text, false)).collect()
+        self.read_here()
+            .filter_map(|f| f.content.header.as_deref())
+            .map(|text| self.literal_role(text, false))
+            .collect()
     }
 
     /// What ends a thought without its closer.
@@ -446,13 +476,17 @@ impl Builder<'_> {
     fn words(&self, thoughts: &[(Marker, Marker)], one_block: bool) -> Words {
         let reasoning = self.source.reasoning;
         let mut filters: Vec<Filter> = Vec::new();
-        for filter in self.both().flat_map(|f| f.content.filter.iter()) {
+        for filter in self.read_here().flat_map(|f| f.content.filter.iter()) {
             if !filters.contains(filter) {
                 filters.push(*filter);
             }
         }
         Words {
             start: match reasoning {
+                // No header is read that would have to be held.
+                Some(f) if self.source.raw == Raw::Answers && f.start.state == StartState::Header => {
+                    StartState::Content
+                }
                 Some(f) if !self.source.plain => f.start.state,
                 _ => StartState::Content,
             },
@@ -467,6 +501,7 @@ impl Builder<'_> {
             doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
+            raw: self.source.raw,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }

@@ -1,5 +1,7 @@
 //! The words of a format file; those of calls and of examples have files of their own.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use super::detect::Detect;
@@ -125,8 +127,9 @@ pub struct Names {
     pub tools: List,
     /// Types of checkpoints that are always read so, whatever parsers are named.
     pub model_type: List,
-    /// Names that are no more; whoever asks for one is told today's.
-    pub former: List,
+    /// Other names for names of this file: those of other servers, and those of yore. One that stands for a name of each half
+    /// is that half's there.
+    pub alias: BTreeMap<String, List>,
 }
 
 /// `[reasoning]`
