@@ -124,11 +124,11 @@ pub(super) fn check_answer(
         return refuse("has text that the format reads as the beginning of a call");
     }
     let calls_follow = !message.tool_calls.is_empty();
+    if calls_follow && leaves_a_thought_open(words, text, follows) {
+        return refuse("leaves a thought open, in which the format reads no call");
+    }
     if calls_follow && words.calls_at_start_only() {
         return refuse("has no place before calls: in this format they count only where nothing precedes");
-    }
-    if calls_follow && words.thinks_in_content() && leaves_thought_open(words, text) {
-        return refuse("leaves a thought open, in which no call counts");
     }
     if words.bare_json().is_some_and(|keys| json_may_call(text, keys, calls_follow)) {
         return refuse("has JSON that the format may read as a call");
@@ -140,14 +140,16 @@ pub(super) fn check_answer(
     Ok(())
 }
 
-/// Whether a thought that is content has no closer.
-fn leaves_thought_open(words: &Words<'_>, text: &str) -> bool {
-    words.thoughts.iter().any(|thought| {
-        let marker = |parts| literal_text(parts).trim().to_owned();
-        let (open, close) =
-            (marker(thought.before(|s| s == Slot::Thought)), marker(thought.after(|s| s == Slot::Thought)));
-        text.rfind(&open).is_some_and(|at| !text[at..].contains(&close))
-    })
+/// Whether text that holds thoughts ends inside one that what `follows` does not end.
+fn leaves_a_thought_open(words: &Words<'_>, text: &str, follows: &str) -> bool {
+    let Some(file) = words.reasoning.filter(|_| words.thinks_in_content()) else { return false };
+    let ended = file.reasoning.ends.iter().any(|end| follows.trim_start().starts_with(end.trim()));
+    !ended
+        && words
+            .thoughts
+            .iter()
+            .map(|thought| thought.around(Slot::Thought))
+            .any(|[open, close]| !open.is_empty() && text.rfind(&open) > text.rfind(&close))
 }
 
 /// Checks that a text has no markup and is more than white space.
