@@ -389,12 +389,11 @@ fn take_first_literal(program: &mut Program, loose: bool) -> Option<Literal> {
     let at = program.ops.iter().position(|op| !matches!(op, Op::Space))?;
     let Op::Literal(first) = program.ops[at].clone() else { return None };
     program.ops.drain(..=at);
-    // A tag is a marker of its own: models write it twice, or name it in prose, without what is written right behind it.
+    // A tag is a marker of its own: models write it twice, or name it in prose, without the word that leads to the name.
+    let names = matches!(program.ops.first(), Some(Op::Slot(_)));
     let text = first.text();
     match text.find('>').map(|end| text.split_at(end + 1)) {
-        Some((tag, behind))
-            if tag.starts_with('<') && behind.starts_with(|c: char| c.is_alphanumeric() || c == ':') =>
-        {
+        Some((tag, behind)) if names && tag.starts_with('<') && !behind.is_empty() && !behind.contains('<') => {
             program.ops.insert(0, Op::Literal(Literal::new(behind, loose)));
             Some(Literal::new(tag, loose))
         }
