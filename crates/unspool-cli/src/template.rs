@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use unspool::Setup;
-use unspool::setup::Half;
 use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
 
 use crate::failure::Failure;
@@ -115,10 +114,10 @@ impl CheckOptions {
     fn findings(&self) -> Result<Vec<Finding>, Failure> {
         let place = Place::open("CHAT_TEMPLATE", &self.place, self.tokenizer_config.as_deref())?;
         let registry = self.plugins.registry()?;
-        let named = |half, given: &Option<String>| place.named(&registry, half, given.as_deref());
+        let [reasoning_parser, tool_parser] = self.names.told(&registry, Some(&place))?;
         let setup = Setup {
-            reasoning_parser: named(Half::Reasoning, &self.names.reasoning_parser)?,
-            tool_parser: named(Half::Tools, &self.names.tool_call_parser)?,
+            reasoning_parser,
+            tool_parser,
             model_type: self.names.model_type.clone(),
             vocabulary: place.vocabulary(),
             tokenizer_config: place.tokenizer_config(),

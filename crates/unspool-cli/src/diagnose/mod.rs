@@ -8,14 +8,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
-use unspool::setup::Half;
-use unspool::{Checkpoint, Registry, Setup};
+use unspool::{Checkpoint, Setup};
 use unspool_check::diagnose::{Formats, Input, Question, Report, Served, diagnose};
 
 use crate::failure::Failure;
 use crate::files;
-use crate::place::{AUTO, Place};
-use crate::setup::{self, Plugins};
+use crate::place::Place;
+use crate::setup::{self, ParserNames, Plugins};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -33,13 +32,8 @@ pub(crate) struct Options {
     /// input
     file: Option<PathBuf>,
 
-    /// Name of the reasoning parser that the server has; `auto`: told from --model-dir
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
-    reasoning_parser: Option<String>,
-
-    /// Name of the tool-call parser that the server has; `auto`: told from --model-dir
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
-    tool_call_parser: Option<String>,
+    #[command(flatten)]
+    names: ParserNames,
 
     /// The line that starts the server, or its flags
     #[arg(long, value_name = "LINE", allow_hyphen_values = true, help_heading = "Server")]
@@ -100,7 +94,7 @@ impl Options {
         let place = self.model_dir.as_deref().map(|path| Place::open("--model-dir", path, None)).transpose()?;
         let request = Value::Object(setup::request_fields(self.request.as_deref(), self.tools.as_deref())?);
         let served = self.serve_args.as_deref().map(Served::read);
-        let names = self.names(&registry, place.as_ref())?;
+        let names = self.names.told(&registry, place.as_ref())?;
         let asked = self
             .url
             .as_deref()
@@ -134,18 +128,5 @@ impl Options {
             Some(place) => place.with_checkpoint(made),
             None => made(Checkpoint::default()),
         }?)
-    }
-
-    /// The names of the halves, `auto` being told from the model's files.
-    fn names(&self, registry: &Registry, place: Option<&Place>) -> Result<[Option<String>; 2], Failure> {
-        let named = |half, given: &Option<String>| match (place, given.as_deref()) {
-            (None, Some(AUTO)) => Err(Failure::usage(
-                "`auto` needs the model's files".to_owned(),
-                "give the folder of the checkpoint, or its chat template, with --model-dir".to_owned(),
-            )),
-            (Some(place), given) => place.named(registry, half, given),
-            (None, given) => Ok(given.map(str::to_owned)),
-        };
-        Ok([named(Half::Reasoning, &self.reasoning_parser)?, named(Half::Tools, &self.tool_call_parser)?])
     }
 }
