@@ -28,7 +28,6 @@ pub(crate) struct Run<'a> {
 struct Answers<'a> {
     w: &'a str,
     wishes: &'a Wishes,
-    limits: &'a Limits,
     state: &'a mut State,
     tokens: &'a mut Tokens,
     sink: &'a mut dyn Sink,
@@ -41,7 +40,6 @@ impl Run<'_> {
         let mut answers = Answers {
             w,
             wishes: self.wishes,
-            limits: self.limits,
             state: self.state,
             tokens: self.tokens,
             sink: self.sink,
@@ -58,10 +56,7 @@ impl Answers<'_> {
     }
 
     fn say(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.state.notes += 1;
-        if self.state.notes <= self.limits.notes {
-            self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
-        }
+        self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
     }
 }
 

@@ -9,6 +9,7 @@ use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
+use crate::limits::Limits;
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
@@ -24,6 +25,7 @@ use crate::told::Told;
 #[derive(Debug, Clone)]
 pub struct Pair {
     inner: Arc<Inner>,
+    limits: Arc<Limits>,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Pair {
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
-            setup: without_vocabulary(setup),
+            setup: compiled_from(setup),
             vocabulary: Arc::new(setup.vocabulary.clone()),
             reasoning,
             tools,
@@ -65,7 +67,7 @@ impl Pair {
             plans: Mutex::new(Vec::new()),
             warnings: OnceLock::new(),
         };
-        let pair = Self { inner: Arc::new(inner) };
+        let pair = Self { inner: Arc::new(inner), limits: Arc::new(setup.limits.clone()) };
         pair.plan(&Map::new(), false)?;
         let _ = pair.inner.warnings.set(pair.check(registry, setup));
         Ok(pair)
@@ -108,14 +110,14 @@ impl Pair {
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
         }
-        let wishes = self.wishes(request);
+        let (wishes, limits) = (self.wishes(request), Arc::clone(&self.limits));
         if let Some(spec) = &plan.checkpoint {
             plan.check_guarantees(request, wishes.mute)?;
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
             match &prompt {
                 Known::Nothing => {}
-                Known::Prompt(prompt) => machine.prompt(&prompt.text, &plan.limits),
+                Known::Prompt(prompt) => machine.prompt(&prompt.text, &self.limits),
                 Known::Content => machine.begin(Phase::Answering),
                 Known::Reasoning => machine.begin(Phase::Thinking),
             }
@@ -124,16 +126,27 @@ impl Pair {
                 Phase::Waiting if off || !halves.reasoning || !spec.thinks() => Gate::FromStart,
                 _ => Gate::Closed,
             };
-            return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
+            return Ok(Parser::new((Arc::clone(&plan), limits), wishes, (state, gate), Some(machine)));
         }
-        Ok(Parser::new(plan, wishes, (state, gate), None))
+        Ok(Parser::new((plan, limits), wishes, (state, gate), None))
+    }
+
+    /// The same pair with other bounds; nothing is compiled again.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { inner: Arc::clone(&self.inner), limits: Arc::new(limits) }
+    }
+
+    /// The bounds of its parsers.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The compiled states, openings, follow sets and limits in words.
     #[must_use]
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
-            Ok(plan) => explain::explain(&plan.tables, &plan.limits),
+            Ok(plan) => explain::explain(&plan.tables, &self.limits),
             Err(error) => error.message,
         }
     }
@@ -307,8 +320,8 @@ impl Inner {
     }
 }
 
-/// What a pair is made from but for the vocabulary, which it keeps once.
-fn without_vocabulary(setup: &Setup) -> Setup {
+/// What a pair is made from but for the vocabulary and the limits, which it keeps elsewhere.
+fn compiled_from(setup: &Setup) -> Setup {
     Setup {
         reasoning_parser: setup.reasoning_parser.clone(),
         tool_parser: setup.tool_parser.clone(),
@@ -318,7 +331,7 @@ fn without_vocabulary(setup: &Setup) -> Setup {
         incomplete_calls: setup.incomplete_calls,
         call_ids: setup.call_ids.clone(),
         raw_rest: setup.raw_rest,
-        limits: setup.limits.clone(),
+        limits: Limits::default(),
     }
 }
 

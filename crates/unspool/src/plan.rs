@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::flow::tables::{Raw, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
-use crate::limits::Limits;
 use crate::request::{Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
@@ -19,7 +18,6 @@ use crate::told::Told;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) tables: Tables,
-    pub(crate) limits: Limits,
     pub(crate) special: Specials,
     pub(crate) reasoning: Option<Format>,
     pub(crate) tools: Option<Format>,
@@ -68,8 +66,7 @@ impl Plan {
         let special = Specials::new(special);
         let template = thinker.or(caller).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
         let fingerprint = fingerprint(&[thinker, caller], template, (plain, raw));
-        let limits = setup.limits.clone();
-        Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
+        Ok(Self { tables, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }
 
     /// Whether requests are refused that have to be sure of their calls.

@@ -61,7 +61,7 @@ impl Pair {
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
         let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render((plan.reasoning.as_ref(), tools), &plan.limits, message, request)
+        render((plan.reasoning.as_ref(), tools), self.limits(), message, request)
     }
 }
 

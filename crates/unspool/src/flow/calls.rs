@@ -76,6 +76,9 @@ impl Out for Writer<'_> {
             let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
             self.notes.push(Noted { kind, at: None, text, read: None, message });
         }
+        if json.is_empty() {
+            return;
+        }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
             waiting.push_str(json);

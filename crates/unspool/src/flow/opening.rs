@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::body::params::blank_marks;
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::head::{Advance, Op, Thread};
+use crate::marks::{Blanks, blank_marks};
 use crate::request::{IncompleteCalls, ToolChoice};
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 use super::calls::Opened;
 use super::numbered::{AlternativeId, OpeningId};
@@ -86,13 +86,14 @@ impl Flow<'_> {
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let held = in_tags(&self.w[self.pos..], self.tables.marks);
+        let (tables, limits) = (self.tables, self.limits);
+        let (all, most) = (&self.w[self.pos..], limits.head + limits.name);
+        let held = &all[..deciding(all, most).len().max(head.origin.first)];
+        let over = self.eof != Eof::No && held.len() == all.len();
         let (mut decided, mut waits) = (None, false);
-        let tables = self.tables;
-        let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
+            match thread.advance(&tables.alternatives[*alternative].program, held, over, limits) {
                 // Those behind it wait for it, or the cuts of the input would say who wins.
                 Advance::More => waits = true,
                 Advance::Fail => {
@@ -115,7 +116,7 @@ impl Flow<'_> {
         let prose = head.message
             && head.threads.iter().all(is_recipient)
             && held[head.origin.first..].contains(char::is_whitespace);
-        if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
+        if head.threads.is_empty() || prose || held.len() > most {
             let (origin, last) = (head.origin, head.last);
             if head.message {
                 self.s.mode = Mode::Text;
@@ -307,7 +308,7 @@ impl Flow<'_> {
     }
 }
 
-/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
-pub(super) fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
-    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
+/// The bytes of an opening as its template sees them: byte-level marks are white space of the same length.
+pub(super) fn in_tags(held: &str, blanks: Blanks) -> Cow<'_, str> {
+    if blanks.marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }

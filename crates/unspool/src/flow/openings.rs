@@ -4,6 +4,7 @@ use crate::body::{BodySpec, Follow};
 use crate::format::file::{Channels, Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Begins, Op, Program};
+use crate::marks::Blanks;
 use crate::scan::Literal;
 
 use super::numbered::{FormId, OpeningId};
@@ -104,7 +105,7 @@ impl Builder<'_> {
         }
         let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
         all.extend_from_slice(&call.parts[..end]);
-        let mut program = Program::new(&all, tools.loose);
+        let mut program = Program::new(&all, tools.loose).with_blanks(Blanks { marks: tools.params.marks });
         if matches!(program.ops.last(), Some(Op::Space)) {
             program.ops.pop();
         }

@@ -176,9 +176,10 @@ pub(crate) struct State {
     /// Text of a broken call, for its diagnostic.
     pub(crate) unplaced: String,
     pub(crate) unplaced_at: u64,
+    /// It has reached the limit; its rest is left out.
+    pub(crate) unplaced_full: bool,
     /// In a block after its first call.
     pub(crate) in_block: bool,
-    pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
     /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
@@ -214,8 +215,8 @@ impl State {
             calls_seen: 0,
             unplaced: String::new(),
             unplaced_at: 0,
+            unplaced_full: false,
             in_block: false,
-            notes: 0,
             closer_is_text: None,
             opener_is_text: false,
             route: None,

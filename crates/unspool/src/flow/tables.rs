@@ -102,8 +102,6 @@ pub(crate) struct Tables {
     pub(crate) message_form: Option<FormId>,
     pub(crate) blocks: Numbered<BlockId, Block>,
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
-    /// Byte-level marks are white space in tags.
-    pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<OpeningId>,
     /// What may stand behind a call's body.
@@ -309,7 +307,6 @@ impl Builder<'_> {
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
-            marks: source.tools.is_some_and(|f| f.tools.params.marks),
             bare_in_block: self.bare_in_block,
             thoughts,
             channels,

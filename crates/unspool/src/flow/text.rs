@@ -1,7 +1,7 @@
 //! Text states: runs of text up to the next pattern of the place.
 
 use crate::json::scan::{JsonScan, Scanned, Stop};
-use crate::scan::{Match, blanks, prefix};
+use crate::scan::{Match, blanks, deciding, prefix};
 
 use super::scanset::{Action, At, Found, ScanSet};
 use super::state::{Mode, Place};
@@ -111,6 +111,11 @@ impl<'a> Flow<'a> {
         let known = self.s.seen;
         let n = known + blanks(&bytes[self.pos + known..]);
         let at = self.pos + n;
+        if n > self.limits.blank {
+            // So long a run is text, whatever stands behind it.
+            self.begin_text(self.pos + self.limits.blank + 1);
+            return Go::Again;
+        }
         if at == bytes.len() {
             if self.over() {
                 // Only white space came: it goes, or ends the thought.
@@ -122,11 +127,7 @@ impl<'a> Flow<'a> {
                 return Go::Wait;
             }
             self.s.seen = n;
-            if n <= self.limits.blank {
-                return Go::Wait;
-            }
-            self.begin_text(at);
-            return Go::Again;
+            return Go::Wait;
         }
         let tables = self.tables;
         match self.look(tables.set(self.s.place), at) {
@@ -194,13 +195,25 @@ impl<'a> Flow<'a> {
         let set = tables.set(Place::Header);
         let bytes = self.w.as_bytes();
         let mut from = self.pos + self.s.seen;
+        // A longer header is text: its first bytes, up to the end of the character behind the last that may be held. What
+        // shows that no opener begins among them may be some bytes more.
+        let text_end = self.pos + deciding(&self.w[self.pos..], self.limits.head).len();
+        let is_long = text_end - self.pos > self.limits.head;
+        let mut decided = text_end;
         loop {
-            let Some(at) = set.candidate(bytes, from) else {
+            let found = set.candidate(bytes, from).filter(|at| !is_long || *at <= self.pos + self.limits.head);
+            let Some(at) = found else {
                 self.s.seen = bytes.len() - self.pos;
                 break;
             };
             match self.look(set, at) {
-                At::Nothing => from = at + 1,
+                At::Nothing => {
+                    let begins = |id| self.tokens.begins(self.offset(at), id);
+                    if is_long {
+                        decided = decided.max(at + set.reach(&bytes[at..], 0, begins) + 1);
+                    }
+                    from = at + 1;
+                }
                 At::Partial => {
                     self.s.seen = at - self.pos;
                     break;
@@ -226,9 +239,12 @@ impl<'a> Flow<'a> {
                 }
             }
         }
-        if self.over() || self.s.seen > self.limits.head {
-            let to = if self.over() { bytes.len() } else { self.pos + self.s.seen };
-            self.header_is_text(to, to);
+        if is_long && self.s.seen > self.limits.head {
+            self.header_is_text(text_end, decided.min(bytes.len()));
+            return Go::Again;
+        }
+        if self.over() {
+            self.header_is_text(bytes.len(), bytes.len());
             return Go::Again;
         }
         Go::Wait

@@ -189,7 +189,7 @@ impl Pair {
             let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish)?;
             return Ok(Some(Grammar { root, thinks: options.with_thought, rules: Vec::new() }));
         }
-        let words = Words::read(plan.reasoning.as_ref(), tools, (request, &plan.limits))
+        let words = Words::read(plan.reasoning.as_ref(), tools, (request, self.limits()))
             .map_err(|e| GrammarError::new(&e.to_string()))?;
         let mut calls = calling.map(|file| Calls {
             words: &words,

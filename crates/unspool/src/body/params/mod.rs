@@ -14,7 +14,6 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::escape::blank_marks;
 use self::opening::{Head, Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
@@ -165,7 +164,7 @@ impl Params {
 fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
     if !opening.is_under_way() {
         loop {
-            turn.at += (turn.spec.blanks)(turn.rest().as_bytes());
+            turn.at += turn.spec.blanks.before(turn.rest().as_bytes());
             match first_match(&turn.spec.tails, turn.rest().as_bytes()) {
                 Match::Full(n) => turn.at += n,
                 Match::Partial if !turn.is_last() => return Next::Wait,
@@ -234,6 +233,9 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
         let Some(at) = spec.in_value.find(bytes, from.min(bytes.len())) else {
             return wait_for_value(turn, opening, head, bytes.len());
         };
+        if at - start > turn.cx.limits.argument {
+            return no_opening(turn, Some(head));
+        }
         let close = spec.template(head.template).close.at(&bytes[at..]);
         match (close, first_match(&spec.structure, &bytes[at..])) {
             (Match::Full(_), _) => {
@@ -285,7 +287,11 @@ fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     };
     let lost = if let Some(key) = head.thread.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
-        head.thread.unplaced(&turn.spec.template(head.template).opening, held)
+        match opening.first() {
+            Some(_) => head.thread.unplaced(&turn.spec.template(head.template).opening, held),
+            // Its value's opener was missing, and what may have been the value is all that is held.
+            None => held[head.thread.pos..].trim(),
+        }
     } else {
         held
     };

@@ -1,14 +1,12 @@
 //! A parameter's opening: the templates tried one after the other over the held bytes.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
-use super::{ParamsSpec, escape};
+use super::ParamsSpec;
 use crate::format::template::Slot;
 use crate::head::{Advance, Thread};
 use crate::limits::Limits;
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 /// The templates that may still fit, in order, and how far each has been read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -68,14 +66,14 @@ impl Opening {
         if self.heads.is_empty() && self.failed.is_none() {
             self.heads = heads(spec, held.as_bytes(), may_lack);
         }
-        let held = if spec.marks { escape::blank_marks(held) } else { Cow::Borrowed(held) };
+        let held = deciding(held, limits.head);
         while let Some(head) = self.heads.first_mut() {
-            match head.thread.advance(&spec.template(head.template).opening, &held, false, limits) {
+            match head.thread.advance(&spec.template(head.template).opening, held, false, limits) {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
                 Advance::More | Advance::Fail | Advance::Another | Advance::Ended => {
                     let head = self.heads.remove(0);
-                    let has_key = !head.lacks_opener && head.thread.value(Slot::Key, &held).is_some();
+                    let has_key = !head.lacks_opener && head.thread.value(Slot::Key, held).is_some();
                     if self.failed.is_none() && has_key {
                         self.failed = Some(Box::new(head));
                     }

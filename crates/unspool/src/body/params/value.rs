@@ -14,6 +14,7 @@ use crate::body::ends::LookPast;
 use crate::body::tag::{self, ClosingTag, Tag, closes};
 use crate::format::template::Slot;
 use crate::json::write::string_piece;
+use crate::marks::{MARK, mark};
 use crate::scan::{Match, blanks, is_blank, prefix};
 
 /// An open value.
@@ -116,14 +117,16 @@ impl Value {
                 }
                 Found::Undecided => return self.pause(turn, at),
                 Found::End(closer) => {
-                    self.tell_end(turn, at, closer);
-                    self.end(turn, at, closer);
+                    let framing = self.give_to_end(turn, at);
+                    self.tell_end(turn, framing, closer);
+                    self.end(turn, framing, closer);
                     return Next::To(State::default());
                 }
                 Found::Misspelled(closer) => {
+                    let framing = self.give_to_end(turn, at);
                     let read = turn.spec.template(self.template).close.text();
-                    turn.repaired(at, &turn.rest()[at..at + closer], read);
-                    self.end(turn, at, closer);
+                    turn.repaired(framing, &turn.rest()[framing..framing + closer], read);
+                    self.end(turn, framing, closer);
                     return Next::To(State::default());
                 }
                 Found::Char(c, len) => self.give_for(turn, at, len, c.encode_utf8(&mut [0; 4])),
@@ -136,10 +139,15 @@ impl Value {
         }
     }
 
-    /// The value ends at `end` of the rest, with a closer of so many bytes.
-    fn end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, closer: usize) {
+    /// Gives what is left of a value that ends at `end` of the rest; so many bytes of framing are left before its closer.
+    fn give_to_end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> usize {
         let framing = self.framing(turn, end);
         self.give(turn, end - framing);
+        framing
+    }
+
+    /// The value is over, with so many bytes of framing and a closer of so many.
+    fn end(&mut self, turn: &mut Turn<'_, '_, '_>, framing: usize, closer: usize) {
         turn.at += framing + closer;
         std::mem::replace(&mut self.taking, Taking::String).end(turn, framing + closer);
     }
@@ -325,7 +333,7 @@ impl Value {
                 Match::Full(_) | Match::Partial => break,
                 Match::No => {}
             }
-            let again = end + (spec.blanks)(&bytes[end..]);
+            let again = end + spec.blanks.before(&bytes[end..]);
             match spec.bare_key(self.template, &bytes[again..], turn.cx.limits.name) {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 Match::Full(_) => break,
@@ -358,7 +366,7 @@ impl Value {
         };
         match found {
             Match::Full(n) if open == 0 => {
-                let past = &bytes[n + (spec.blanks)(&bytes[n..])..];
+                let past = &bytes[n + spec.blanks.before(&bytes[n..])..];
                 let follows = self.look.past.follows(bytes, n, &turn.structure(&spec.structure));
                 match follows {
                     Match::Full(_) => Found::Misspelled(n),
@@ -426,9 +434,7 @@ fn special(turn: &Turn<'_, '_, '_>, rest: &str) -> Option<Found> {
             Match::Partial => Some(Found::Undecided),
             Match::No => None,
         },
-        escape::MARK if turn.spec.marks => {
-            Some(escape::mark(rest.as_bytes()).map_or(Found::Data, |text| Found::Text(text, 2)))
-        }
+        MARK if turn.spec.blanks.marks => Some(mark(rest.as_bytes()).map_or(Found::Data, |text| Found::Text(text, 2))),
         _ => None,
     }
 }
