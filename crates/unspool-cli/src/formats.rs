@@ -1,6 +1,5 @@
 //! `unspool formats`: the table of all names, or one format in full.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -20,13 +19,14 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   unspool formats
   unspool formats qwen3_coder
+  unspool formats Qwen/Qwen3-8B
   unspool formats kimi_k2 --explain
   unspool formats --json | jq -r '.[] | select(.tools) | .name'";
 
 /// What to list, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A parser's name; without it, the table of all names
+    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); without it, the table of all names
     name: Option<String>,
 
     /// Also print the compiled states, what may follow in each, and the limits
@@ -53,8 +53,6 @@ struct Row {
     file: String,
     /// One line about it.
     note: String,
-    /// Checkpoints that write this, as globs.
-    models: Vec<String>,
     reasoning: Option<Thinking>,
     tools: Option<Calls>,
 }
@@ -64,6 +62,8 @@ struct Row {
 struct Thinking {
     /// The file of this half.
     file: String,
+    /// Checkpoints that think so, as globs.
+    models: Vec<String>,
     /// A thought as the model writes it.
     thought: Option<String>,
     /// Where a reply begins if the prompt says nothing.
@@ -82,6 +82,8 @@ struct Thinking {
 struct Calls {
     /// The file of this half.
     file: String,
+    /// Checkpoints that call so, as globs.
+    models: Vec<String>,
     /// A call as the model writes it.
     call: Option<String>,
     /// The wrapper of several calls.
@@ -96,19 +98,57 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let rows = rows(&registry)?;
     let text = match &options.name {
         None if options.json => json(&rows)?,
-        None if options.markdown => markdown::page(&rows),
+        None if options.markdown => markdown::page(&registry, &rows)?,
         None => table(&rows),
-        Some(name) => {
-            let known: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-            let row = rows.into_iter().find(|row| row.name == *name).ok_or_else(|| unknown(name, &known))?;
-            let mut text = if options.json { json(&row)? } else { full(&registry, &row)? };
-            if options.explain {
-                text.push_str(&explained(&registry, &row)?);
-            }
-            text
-        }
+        Some(name) => match rows.iter().find(|row| row.name == *name) {
+            Some(row) => one(&registry, row, options)?,
+            None => flags_of(&registry, name, options.json)?.ok_or_else(|| unknown(name, &rows))?,
+        },
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+fn one(registry: &Registry, row: &Row, options: &Options) -> Result<String, Failure> {
+    let mut text = if options.json { json(row)? } else { full(registry, row)? };
+    if options.explain {
+        text.push_str(&explained(registry, row)?);
+    }
+    Ok(text)
+}
+
+/// What a model, or what another server calls by this name, is read with.
+#[derive(Debug, Serialize)]
+struct Flags<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    reasoning: Option<&'a str>,
+    tools: Option<&'a str>,
+}
+
+/// The flags that belong to an alias or a model; `None`: no format lists it.
+fn flags_of(registry: &Registry, name: &str, as_json: bool) -> Result<Option<String>, Failure> {
+    let models = registry.models()?;
+    let (halves, none) = ([Half::Reasoning, Half::Tools], [None, None]);
+    let mut found = Flags { alias: Some(name), model: None, reasoning: None, tools: None };
+    [found.reasoning, found.tools] = halves.map(|half| registry.alias(half, name));
+    if [found.reasoning, found.tools] == none {
+        (found.alias, found.model) = (None, Some(name));
+        [found.reasoning, found.tools] = halves.map(|half| models.name(half, name));
+    }
+    if [found.reasoning, found.tools] == none {
+        return Ok(None);
+    }
+    if as_json {
+        return json(&found).map(Some);
+    }
+    let flags: Vec<String> = [(Half::Reasoning, found.reasoning), (Half::Tools, found.tools)]
+        .into_iter()
+        .filter_map(|(half, name)| Some(format!("{} {}", half.flag(), name?)))
+        .collect();
+    let kind = if found.alias.is_some() { "alias" } else { "model" };
+    Ok(Some(format!("{kind:11}{name}\n{:11}{}\n", "flags", flags.join(" "))))
 }
 
 /// All names of both halves, sorted.
@@ -126,14 +166,10 @@ fn row(registry: &Registry, name: &str, reasoning: bool, tools: bool) -> Result<
     let thinker = reasoning.then(|| registry.words(Half::Reasoning, name)).transpose()?;
     let caller = tools.then(|| registry.words(Half::Tools, name)).transpose()?;
     let words = || thinker.iter().chain(&caller);
-    let mut models: Vec<String> = words().flat_map(|words| words.models.to_vec()).collect();
-    let mut seen = HashSet::new();
-    models.retain(|model| seen.insert(model.clone()));
     Ok(Row {
         name: name.to_owned(),
         file: file_of(half)?,
         note: words().next().map(|words| words.note.clone()).unwrap_or_default(),
-        models,
         reasoning: thinker
             .map(|words| {
                 Ok::<_, Failure>(thinking(&words, file_of(Half::Reasoning)?, registry.partners(Half::Reasoning, name)))
@@ -155,6 +191,7 @@ fn thinking(words: &FormatFile, file: String, goes_with: Vec<String>) -> Thinkin
     };
     Thinking {
         file,
+        models: words.models.reasoning.to_vec(),
         thought: words.reasoning.thought.first().cloned().or_else(|| words.checkpoint.clone()),
         start: words.start.state,
         switches,
@@ -167,6 +204,7 @@ fn thinking(words: &FormatFile, file: String, goes_with: Vec<String>) -> Thinkin
 fn calls(words: &FormatFile, file: String, goes_with: Vec<String>) -> Calls {
     Calls {
         file,
+        models: words.models.tools.to_vec(),
         call: words.tools.call.first().cloned().or_else(|| words.checkpoint.clone()),
         block: words.tools.block.first().cloned(),
         goes_with,
@@ -184,10 +222,10 @@ fn full(registry: &Registry, row: &Row) -> Result<String, Failure> {
     if !row.note.is_empty() {
         line("note", &row.note);
     }
-    if !row.models.is_empty() {
-        line("models", &row.models.join(", "));
-    }
     if let Some(thinking) = &row.reasoning {
+        if !thinking.models.is_empty() {
+            line("models", &thinking.models.join(", "));
+        }
         line("thought", &shown(thinking.thought.as_deref()));
         line("begins in", &thinking.begins());
         line("switches", &thinking.switched());
@@ -195,6 +233,9 @@ fn full(registry: &Registry, row: &Row) -> Result<String, Failure> {
         line("goes with", &format!("--tool-call-parser {}", listed(&thinking.goes_with)));
     }
     if let Some(calls) = &row.tools {
+        if !calls.models.is_empty() {
+            line("models", &calls.models.join(", "));
+        }
         line("call", &shown(calls.call.as_deref()));
         if let Some(block) = &calls.block {
             line("block", &shown(Some(block)));
@@ -271,8 +312,8 @@ fn shown(template: Option<&str>) -> String {
     template.map_or_else(|| "-".to_owned(), |text| text.replace('\n', "\\n"))
 }
 
-fn unknown(name: &str, known: &[String]) -> Failure {
-    let hint = suggest::did_you_mean(&suggest::near(name, known.iter().map(String::as_str)));
+fn unknown(name: &str, rows: &[Row]) -> Failure {
+    let hint = suggest::did_you_mean(&suggest::near(name, rows.iter().map(|row| row.name.as_str())));
     Failure::usage(
         format!("no parser is named `{name}`"),
         format!("{}`unspool formats` lists all names", hint.map(|hint| hint + " ").unwrap_or_default()),

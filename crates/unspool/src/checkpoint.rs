@@ -90,7 +90,7 @@ impl MachineOut for Answers<'_> {
             return;
         }
         let function = self.wishes.tools.position(call.name);
-        if function.is_none() {
+        if self.wishes.misses(function) {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
         } else if let Some(fault) = self.wishes.bad_schema(function) {
             self.say(DiagnosticKind::BadSchema, at, call.name, &fault);
@@ -102,7 +102,7 @@ impl MachineOut for Answers<'_> {
             return;
         }
         self.state.calls += 1;
-        let made = ids::random(self.wishes.seed, self.wishes.calls_before + index);
+        let made = ids::made(&self.wishes.ids, None, self.wishes.seed, (self.wishes.calls_before + index, call.name));
         self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
         if !call.arguments.is_empty() {
             self.sink.event(Event::CallArguments { index, json: call.arguments });

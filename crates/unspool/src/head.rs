@@ -21,14 +21,38 @@ pub(crate) enum Op {
     Optional(Literal),
     /// Any short text.
     Free,
+    /// Any text up to this literal, in which none of these others stands.
+    Until(Literal, Vec<Literal>),
     /// A name or the like, up to the first byte that cannot be part of one.
     Slot(Slot),
     /// Attributes of a tag, in any order; the first one is required.
     Attrs(Vec<(Box<str>, Slot)>),
     /// Looks ahead: after white space one of these literals must stand.
     Expect(Vec<Literal>),
-    /// Looks ahead: keyword arguments, or the end of the list, must stand.
-    KwargsFollow,
+    /// Looks ahead: the call's arguments must begin, or another call's opener must stand.
+    Arguments(Begins),
+}
+
+/// With what the arguments of a call begin.
+#[derive(Debug, Clone)]
+pub(crate) enum Begins {
+    /// One of these literals, after white space.
+    With(Vec<Literal>),
+    /// A keyword, or the end of the list.
+    Keywords,
+    /// A bracket, and behind it a key or the closing bracket. Keys may stand between these two.
+    Members(Literal, Literal),
+}
+
+impl Begins {
+    /// Whether they stand at the start of `rest`.
+    fn at(&self, rest: &str, eof: bool, limits: &Limits) -> Match {
+        match self {
+            Self::With(literals) => expect(literals, rest.as_bytes()),
+            Self::Keywords => keyword::arguments(rest, eof, limits),
+            Self::Members(open, close) => keyword::members(rest.as_bytes(), (open, close), limits),
+        }
+    }
 }
 
 /// An opening: the ops up to where the body takes over.
@@ -37,6 +61,10 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// Literals of the body's structure: where one stands, the literal that closes a slot is not missed.
     pub(crate) structure: Vec<Literal>,
+    /// The literal in front of the ops: it opens the call, and counts once where the model writes it twice.
+    pub(crate) opener: Option<Literal>,
+    /// With what a further call opens; where one stands, this call has no arguments.
+    pub(crate) openers: Vec<Literal>,
 }
 
 /// A value that a slot of an opening took: byte range in the held bytes.
@@ -55,6 +83,8 @@ pub(crate) struct Thread {
     pub(crate) pos: usize,
     /// How far an open slot has been read.
     seen: usize,
+    /// A place, and where the white space from there on ends as far as it has been read.
+    gap: (usize, usize),
     pub(crate) taken: Vec<Taken>,
     /// Whole attributes that no slot took: byte ranges in the held bytes.
     pub(crate) strays: Vec<(usize, usize)>,
@@ -73,6 +103,10 @@ pub(crate) enum Advance {
     Accept,
     /// The bytes do not fit.
     Fail,
+    /// All up to the arguments fits, and another call's opener stands there, after white space.
+    Another,
+    /// All up to the arguments fits, and the output ends before they begin.
+    Ended,
 }
 
 impl Program {
@@ -95,7 +129,12 @@ impl Program {
                 Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
             }
         }
-        Self { ops, structure: Vec::new() }
+        Self { ops, ..Self::default() }
+    }
+
+    /// Whether it is a message's header, behind its first marker.
+    pub(crate) fn is_header(&self) -> bool {
+        matches!(self.ops.first(), Some(Op::Until(..)))
     }
 
     /// Whether a slot is the value of an attribute.
@@ -176,8 +215,9 @@ impl Thread {
         let range = |from: usize, to: usize| held.get(from..to).is_some();
         held.is_char_boundary(self.pos)
             && self.seen <= held.len()
+            && held.is_char_boundary(self.gap.1)
             && self.taken.iter().all(|taken| range(taken.start, taken.end))
-            && self.strays.iter().all(|(from, to)| range(*from, *to))
+            && self.strays.iter().chain(&self.repeats).all(|(from, to)| range(*from, *to))
     }
 
     /// A thread behind the program's first literal, which the model left out.
@@ -194,6 +234,17 @@ impl Thread {
     /// Runs on over the held bytes `held`.
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         let bytes = held.as_bytes();
+        if self.op == 0
+            && let Some(opener) = &program.opener
+        {
+            let mut found = self.skip_marker(opener, bytes);
+            while let Match::Full(_) = found {
+                found = self.skip_marker(opener, bytes);
+            }
+            if !eof && found == Match::Partial {
+                return Advance::More;
+            }
+        }
         while let Some(op) = program.ops.get(self.op) {
             let step = match op {
                 Op::Literal(literal) => match literal.at(&bytes[self.pos..]) {
@@ -206,7 +257,7 @@ impl Thread {
                     },
                 },
                 Op::Space => {
-                    let n = blanks(&bytes[self.pos..]);
+                    let n = self.gap(bytes);
                     if self.pos + n == bytes.len() && !eof { Advance::More } else { self.take(n) }
                 }
                 Op::Optional(literal) => match literal.at(&bytes[self.pos..]) {
@@ -215,6 +266,7 @@ impl Thread {
                     _ => self.take(0),
                 },
                 Op::Free => self.read_slot(None, program, (bytes, limits)),
+                Op::Until(end, stops) => self.read_until(end, stops, (bytes, limits)),
                 Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
                 Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
                 Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
@@ -222,19 +274,25 @@ impl Thread {
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,
                 },
-                Op::KwargsFollow => match keyword::arguments(&held[self.pos..], eof, limits) {
-                    Match::Full(_) => self.take(0),
-                    Match::Partial => Advance::More,
-                    Match::No => Advance::Fail,
-                },
+                Op::Arguments(_) if self.closed => self.take(0),
+                Op::Arguments(begins) => self.arguments(begins, program, (held, eof, limits)),
             };
             match step {
                 Advance::Accept => {}
+                Advance::More if eof && matches!(op, Op::Arguments(_)) => return Advance::Ended,
                 Advance::More if eof => return Advance::Fail,
                 other => return other,
             }
         }
         Advance::Accept
+    }
+
+    /// Length of the white space that stands next. A resumed thread does not read it again.
+    fn gap(&mut self, bytes: &[u8]) -> usize {
+        let from = if self.gap.0 == self.pos { self.gap.1.max(self.pos) } else { self.pos };
+        let end = from + blanks(&bytes[from..]);
+        self.gap = (self.pos, end);
+        end - self.pos
     }
 
     /// Steps over `n` bytes to the next op.
@@ -245,11 +303,63 @@ impl Thread {
         Advance::Accept
     }
 
+    /// Reads on up to `end`, and takes it.
+    fn read_until(&mut self, end: &Literal, stops: &[Literal], (bytes, limits): (&[u8], &Limits)) -> Advance {
+        for at in self.seen..bytes.len() {
+            self.seen = at;
+            if at - self.pos > limits.head {
+                return Advance::Fail;
+            }
+            let rest = &bytes[at..];
+            match end.at(rest) {
+                Match::Full(n) => return self.take(at + n - self.pos),
+                Match::Partial => return Advance::More,
+                Match::No => {}
+            }
+            for stop in stops {
+                match stop.at(rest) {
+                    Match::Full(_) => return Advance::Fail,
+                    Match::Partial => return Advance::More,
+                    Match::No => {}
+                }
+            }
+        }
+        self.seen = bytes.len();
+        Advance::More
+    }
+
+    /// Looks at what stands where the arguments of the call should begin.
+    fn arguments(&mut self, begins: &Begins, program: &Program, at: (&str, bool, &Limits)) -> Advance {
+        let (held, eof, limits) = at;
+        let gap = self.gap(held.as_bytes());
+        if gap > limits.blank {
+            return Advance::Fail;
+        }
+        let rest = &held[self.pos + gap..];
+        match begins.at(rest, eof, limits) {
+            Match::Full(_) => return self.take(0),
+            Match::Partial => return Advance::More,
+            Match::No if rest.is_empty() => return Advance::More,
+            Match::No => {}
+        }
+        match (expect(&program.openers, rest.as_bytes()), self.skip_repeat(program, held.as_bytes())) {
+            (Match::Full(_), _) => Advance::Another,
+            (_, Match::Full(_)) => Advance::Accept,
+            (Match::Partial, _) | (_, Match::Partial) => Advance::More,
+            (Match::No, Match::No) => Advance::Fail,
+        }
+    }
+
     /// A marker that stands there twice, with only white space between, counts once.
     fn skip_repeat(&mut self, program: &Program, bytes: &[u8]) -> Match {
         let before = program.ops[..self.op].iter().rev().find(|op| !matches!(op, Op::Space));
         let Some(Op::Literal(marker)) = before else { return Match::No };
-        let gap = blanks(&bytes[self.pos..]);
+        self.skip_marker(marker, bytes)
+    }
+
+    /// Steps over this marker, white space before and behind it included, if it stands next.
+    fn skip_marker(&mut self, marker: &Literal, bytes: &[u8]) -> Match {
+        let gap = self.gap(bytes);
         let found = marker.at(&bytes[self.pos + gap..]);
         if let Match::Full(n) = found {
             let start = self.pos + gap;
@@ -273,18 +383,29 @@ impl Thread {
     }
 
     fn read_slot(&mut self, slot: Option<Slot>, program: &Program, (bytes, limits): (&[u8], &Limits)) -> Advance {
-        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, self.seen);
-        if stop - self.pos > limits.name {
+        // White space around it is no part of it, line breaks included.
+        let start = self.pos + self.gap(bytes);
+        if start - self.pos > limits.blank {
+            return Advance::Fail;
+        }
+        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, self.seen.max(start));
+        if stop - start > limits.name {
             return Advance::Fail;
         }
         self.seen = stop;
         if !ended {
             return Advance::More;
         }
-        let raw = &bytes[self.pos..stop];
-        let start = self.pos + blanks(raw);
+        let raw = &bytes[start..stop];
         let tail = raw.iter().rev().take_while(|b| is_blank(**b)).count();
-        let value_end = (stop - tail).max(start);
+        let value_end = stop - tail;
+        let behind = blanks(&bytes[stop..]);
+        if behind > limits.blank {
+            return Advance::Fail;
+        }
+        if stop + behind == bytes.len() {
+            return Advance::More;
+        }
         if let Some(slot) = slot {
             if start == value_end && matches!(slot, Slot::Name | Slot::Key) {
                 return match self.skip_repeat(program, bytes) {
@@ -293,9 +414,14 @@ impl Thread {
                     Match::No => Advance::Fail,
                 };
             }
+            // With a line break beside it, a name is one word.
+            let breaks = bytes[self.pos..start].contains(&b'\n') || bytes[stop..stop + behind].contains(&b'\n');
+            if breaks && bytes[start..value_end].iter().any(|b| is_blank(*b)) {
+                return Advance::Fail;
+            }
             self.taken.push(Taken { slot, start, end: value_end });
         }
-        self.take(stop - self.pos)
+        self.take(stop + behind - self.pos)
     }
 
     /// Reads attributes one by one, so that a resumed thread does not read a finished one again.
@@ -450,7 +576,7 @@ mod tests {
                 Advance::Accept => {
                     return thread.taken.iter().map(|t| (t.slot, text[t.start..t.end].to_owned())).collect();
                 }
-                Advance::Fail => panic!("failed at {end} of {text:?}"),
+                found => panic!("{found:?} at {end} of {text:?}"),
             }
         }
         panic!("no end in {text:?}")

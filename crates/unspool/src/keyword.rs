@@ -1,7 +1,7 @@
 //! Keyword arguments as they begin: `name =`.
 
 use crate::limits::Limits;
-use crate::scan::{Match, blanks};
+use crate::scan::{Literal, Match, blanks};
 
 /// Whether a byte may begin a keyword's name.
 fn begins_name(byte: u8) -> bool {
@@ -55,5 +55,63 @@ pub(crate) fn arguments(input: &str, eof: bool, limits: &Limits) -> Match {
         Match::Full(n) => Match::Full(gap + n),
         Match::Partial if eof => Match::No,
         other => other,
+    }
+}
+
+/// Whether a bracket stands at the start of `rest`, after white space, and behind it a key with its `:` or `=`, or the closing
+/// bracket. Keys may stand between `open` and `close` too.
+pub(crate) fn members(rest: &[u8], (open, close): (&Literal, &Literal), limits: &Limits) -> Match {
+    let mut at = blanks(rest);
+    let closer = match rest.get(at) {
+        None => return Match::Partial,
+        Some(b'{') => b'}',
+        Some(b'(') => b')',
+        Some(_) => return Match::No,
+    };
+    at += 1;
+    let gap = blanks(&rest[at..]);
+    at += gap;
+    match rest.get(at) {
+        _ if gap > limits.blank => Match::No,
+        None => Match::Partial,
+        Some(byte) if *byte == closer => Match::Full(at + 1),
+        Some(quote @ (b'"' | b'\'')) => quoted(&rest[at + 1..], std::slice::from_ref(quote), limits),
+        Some(_) => match open.at(&rest[at..]) {
+            Match::Full(n) => quoted(&rest[at + n..], close.text().as_bytes(), limits),
+            Match::Partial => Match::Partial,
+            Match::No => bare(&rest[at..], limits),
+        },
+    }
+}
+
+/// Whether a byte stands between a key and its value.
+fn separates(byte: u8) -> bool {
+    matches!(byte, b':' | b'=')
+}
+
+/// Whether a key without quotes stands at the start of `rest`, with what separates it from its value.
+fn bare(rest: &[u8], limits: &Limits) -> Match {
+    let ends = |b: &u8| separates(*b) || matches!(b, b',' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'\n');
+    match rest.iter().take(limits.name + 1).position(ends) {
+        Some(n) if n > 0 && separates(rest[n]) => Match::Full(n),
+        Some(_) => Match::No,
+        None if rest.len() > limits.name => Match::No,
+        None => Match::Partial,
+    }
+}
+
+/// Whether a key's text and its closing quote stand at the start of `rest`, with what separates it from its value.
+fn quoted(rest: &[u8], quote: &[u8], limits: &Limits) -> Match {
+    let shown = &rest[..rest.len().min(limits.name + quote.len())];
+    let Some(n) = shown.windows(quote.len()).position(|bytes| bytes == quote) else {
+        return if rest.len() > limits.name { Match::No } else { Match::Partial };
+    };
+    let behind = &rest[n + quote.len()..];
+    let gap = blanks(behind);
+    match behind.get(gap) {
+        _ if gap > limits.blank => Match::No,
+        None => Match::Partial,
+        Some(byte) if separates(*byte) => Match::Full(n),
+        Some(_) => Match::No,
     }
 }

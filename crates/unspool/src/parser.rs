@@ -19,6 +19,9 @@ use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
 
+mod bytes;
+mod late;
+
 /// Where reasoning ended, in tokens from the start of the output.
 ///
 /// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit

@@ -7,6 +7,7 @@ use crate::format::check;
 use crate::format::detect::Detect;
 use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
+use crate::models::Models;
 use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
 use crate::suggest::{did_you_mean, near};
 
@@ -168,8 +169,45 @@ impl Registry {
         names
     }
 
+    /// The name that another one stands for: what other servers call a format, or what it was called.
+    #[must_use]
+    pub fn alias(&self, half: Half, name: &str) -> Option<&str> {
+        if self.has(half, name) {
+            return None;
+        }
+        self.all_names().find_map(|names| {
+            let own = match half {
+                Half::Reasoning => &names.reasoning,
+                Half::Tools => &names.tools,
+            };
+            names.alias.get(name)?.iter().find(|name| own.contains(name)).map(String::as_str)
+        })
+    }
+
+    /// All aliases of a half, each with its name, sorted.
+    #[must_use]
+    pub fn aliases(&self, half: Half) -> Vec<(String, String)> {
+        let aliases = self.all_names().flat_map(|names| names.alias.keys());
+        let mut all: Vec<(String, String)> =
+            aliases.filter_map(|alias| Some((alias.clone(), self.alias(half, alias)?.to_owned()))).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// A name as its file has it.
+    pub(crate) fn canonical<'a>(&'a self, half: Half, name: &'a str) -> &'a str {
+        self.alias(half, name).unwrap_or(name)
+    }
+
+    fn has(&self, half: Half, name: &str) -> bool {
+        let key = (half as u8, name.to_owned());
+        self.own.contains_key(&key) || builtin().by_name.contains_key(&key)
+    }
+
     /// The file that has a name.
     pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, SetupError> {
+        let name = self.canonical(half, name);
         let key = (half as u8, name.to_owned());
         if let Some(source) = self.own.get(&key) {
             return Ok(Arc::clone(source));
@@ -185,8 +223,28 @@ impl Registry {
     /// # Errors
     /// An unknown name, or a file that cannot be read.
     pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, SetupError> {
+        let name = self.canonical(half, name);
         let source = self.find(half, name)?;
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
+    }
+
+    /// The models that the format files list.
+    ///
+    /// # Errors
+    /// A format file that cannot be read.
+    pub fn models(&self) -> Result<Models, SetupError> {
+        let mut models = Models::default();
+        for source in self.sources()? {
+            for (half, name) in names_by_half(&source) {
+                let lists = self.words(half, &name)?.models;
+                let globs = match half {
+                    Half::Reasoning => lists.reasoning,
+                    Half::Tools => lists.tools,
+                };
+                models.add(half, name, globs.0);
+            }
+        }
+        Ok(models)
     }
 
     /// The path and the text of the file that has a name.
@@ -202,6 +260,7 @@ impl Registry {
     /// those of other files that the word `pairs` lists. An unknown name has none.
     #[must_use]
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
+        let name = self.canonical(half, name);
         let Ok(source) = self.find(half, name) else { return Vec::new() };
         let mut partners: Vec<String> = match half {
             Half::Reasoning => source.names.tools.to_vec(),
@@ -232,21 +291,13 @@ impl Registry {
         self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
     }
 
-    /// The name that took the place of a former one.
-    fn successor(&self, half: Half, name: &str) -> Option<&String> {
-        let names = self.all_names().find(|names| names.former.iter().any(|former| former == name))?;
-        match half {
-            Half::Reasoning => names.reasoning.first(),
-            Half::Tools => names.tools.first(),
-        }
-    }
-
     fn unknown(&self, half: Half, name: &str) -> SetupError {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
-        let hint = match self.successor(half, name) {
-            Some(now) => format!("`{name}` was removed; use `{now}`"),
+        let of_model = || self.models().ok()?.name(half, name).map(str::to_owned);
+        let hint = match of_model() {
+            Some(now) => format!("`{name}` is a model, whose parser is `{now}`"),
             None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {

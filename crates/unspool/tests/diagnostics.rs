@@ -107,16 +107,19 @@ fn texts_that_stand_in_for_output_are_whole() {
     let call = format!("</think><tool_call>{{\"name\": \"f\", {member}, \"arguments\": {{}}}}</tool_call>");
     let found = Reply { text: &call, ..Reply::default() }.diagnostics();
     assert!(found.iter().any(|note| note.text == member), "{found:?}");
-    let params = format!("</think><tool_call>\n<function=f>\n{lost}</function>\n</tool_call>");
-    Reply { names: ("qwen3", "qwen3_coder"), text: &params, ..Reply::default() }
-        .says(DiagnosticKind::UnplacedText, &lost);
+    let piece = format!("<parameter nam>{lost}");
+    let params = format!(
+        "</think><minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">1</parameter>\n{piece}</invoke>\n</minimax:tool_call>"
+    );
+    Reply { names: ("minimax_m2", "minimax_m2"), text: &params, ..Reply::default() }
+        .says(DiagnosticKind::UnplacedText, &piece);
     let cut = format!("</think><tool_call>{{\"name\": \"f\", \"arguments\": {{\"a\": \"{lost}");
     let setup = Setup { incomplete_calls: IncompleteCalls::Drop, ..Setup::default() };
     let dropped = Reply { text: &cut, setup, finish: FinishReason::Length, ..Reply::default() };
     dropped.says(DiagnosticKind::CallDropped, &cut["</think>".len()..]);
     // The limit holds.
     let setup = Setup { limits: Limits { arguments: 600, ..Limits::default() }, ..Setup::default() };
-    for (names, text) in [(("qwen3", "hermes"), &broken), (("qwen3", "qwen3_coder"), &params)] {
+    for (names, text) in [(("qwen3", "hermes"), &broken), (("minimax_m2", "minimax_m2"), &params)] {
         let found = Reply { names, text, setup: setup.clone(), ..Reply::default() }.diagnostics();
         let longest = found.iter().map(|note| note.text.len()).max();
         assert!(longest.is_some_and(|most| (590..=600).contains(&most)), "{names:?}: {longest:?}");

@@ -67,7 +67,7 @@ fn what_stands_behind_the_break_of_a_dropped_call_is_dropped_with_it() {
         ),
         (
             "minimax_m2",
-            "One <minimax:tool_call>\n<invoke name=\"f\">\noops\n<parameter nam=</invoke>\n</minimax:tool_call> two",
+            "One <minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">1</parameter>\noops\n<parameter nam=</invoke>\n</minimax:tool_call> two",
         ),
     ];
     for (name, text) in outputs {

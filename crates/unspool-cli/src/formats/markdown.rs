@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
+use unspool::Registry;
+use unspool::setup::Half;
+
 use super::{Calls, Row, Thinking, shown};
+use crate::failure::Failure;
 
 const HEAD: &str = "\
 # All names
@@ -13,8 +17,9 @@ Made from the [format files](../formats) by `unspool formats --markdown`; the wo
 ";
 
 /// The page.
-pub(super) fn page(rows: &[Row]) -> String {
+pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure> {
     let mut out = HEAD.to_owned();
+    out.push_str(&models(registry)?);
     let thinkers: Vec<(&Row, &Thinking)> = rows.iter().filter_map(|row| Some((row, row.reasoning.as_ref()?))).collect();
     let callers: Vec<(&Row, &Calls)> = rows.iter().filter_map(|row| Some((row, row.tools.as_ref()?))).collect();
     let _ = writeln!(out, "## Reasoning: the {} names of `--reasoning-parser`\n", thinkers.len());
@@ -38,6 +43,7 @@ pub(super) fn page(rows: &[Row]) -> String {
             file(&thinking.file)
         );
     }
+    out.push_str(&aliases(registry, Half::Reasoning));
     let _ = writeln!(out, "\n## Tool calls: the {} names of `--tool-call-parser`\n", callers.len());
     out.push_str("| name | block | call | goes with | file |\n|---|---|---|---|---|\n");
     for (row, calls) in callers {
@@ -47,7 +53,30 @@ pub(super) fn page(rows: &[Row]) -> String {
         let partners = if partners.is_empty() { "any".to_owned() } else { partners };
         let _ = writeln!(out, "| {} | {block} | {call} | {partners} | {} |", code(&row.name), file(&calls.file));
     }
-    out
+    out.push_str(&aliases(registry, Half::Tools));
+    Ok(out)
+}
+
+/// The names that other servers have for these.
+fn aliases(registry: &Registry, half: Half) -> String {
+    let all = registry.aliases(half);
+    let listed: Vec<String> = all.iter().map(|(alias, name)| format!("{} for {}", code(alias), code(name))).collect();
+    format!("\nOther servers' names, read with a warning: {}.\n", listed.join(", "))
+}
+
+/// Which names belong to which models: a glob read as a model's name.
+fn models(registry: &Registry) -> Result<String, Failure> {
+    let mut out = "## Models: which flags they need\n\n\
+                   A name that is not here: `unspool formats MODEL`, or `auto`, which looks into the model's own files. An empty cell: leave the flag out.\n\n\
+                   | model | `--reasoning-parser` | `--tool-call-parser` |\n|---|---|---|\n"
+        .to_owned();
+    let models = registry.models()?;
+    for glob in models.globs() {
+        let name = |half| models.name(half, glob).map(code).unwrap_or_default();
+        let _ = writeln!(out, "| {} | {} | {} |", code(glob), name(Half::Reasoning), name(Half::Tools));
+    }
+    out.push('\n');
+    Ok(out)
 }
 
 fn file(path: &str) -> String {

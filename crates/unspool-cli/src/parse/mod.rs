@@ -154,6 +154,7 @@ impl Options {
             tokenizer_config: config,
             incomplete_calls: self.incomplete_calls.into(),
             limits: self.limits.limits(),
+            ..Setup::default()
         })
     }
 

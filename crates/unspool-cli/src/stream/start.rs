@@ -196,6 +196,7 @@ fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
         tokenizer_config: fields.get("tokenizer_config")?.unwrap_or_default(),
         incomplete_calls: fields.get::<IncompleteCalls>("incomplete_calls")?.unwrap_or_default(),
         limits: limits(fields, defaults)?,
+        ..Setup::default()
     })
 }
 

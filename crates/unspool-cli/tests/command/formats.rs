@@ -1,6 +1,6 @@
 //! `unspool formats`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::unspool;
 
@@ -47,7 +47,7 @@ fn a_name_shows_its_models_its_partners_and_an_example() {
     }
     let row: Value = serde_json::from_str(&unspool(&["formats", "hermes", "--json"], "").clean()).expect("JSON");
     assert!(row["tools"]["goes_with"].as_array().is_some_and(|names| names.contains(&"qwen3".into())), "{row}");
-    assert!(row["note"].is_string() && row["models"].is_array(), "{row}");
+    assert!(row["note"].is_string() && row["tools"]["models"].is_array(), "{row}");
 }
 
 #[test]
@@ -67,4 +67,22 @@ fn explain_prints_states_closers_and_limits() {
 fn an_unknown_name_lists_near_ones() {
     let err = unspool(&["formats", "qwen3-coder"], "").refused();
     assert!(err.starts_with("error: no parser is named `qwen3-coder`\n  hint: did you mean `qwen3_coder`"), "{err}");
+}
+
+#[test]
+fn a_model_is_told_its_flags() {
+    let out = unspool(&["formats", "Qwen/Qwen3-8B"], "").clean();
+    assert_eq!(out, "model      Qwen/Qwen3-8B\nflags      --reasoning-parser qwen3 --tool-call-parser qwen3_json\n");
+    let out = unspool(&["formats", "deepseek-ai/DeepSeek-V3-0324", "--json"], "").clean();
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    let right = json!({"model": "deepseek-ai/DeepSeek-V3-0324", "reasoning": null, "tools": "deepseek_v3"});
+    assert_eq!(found, right);
+}
+
+#[test]
+fn another_servers_name_is_told_the_flags() {
+    let out = unspool(&["formats", "gpt-oss"], "").clean();
+    assert_eq!(out, "alias      gpt-oss\nflags      --reasoning-parser openai_gptoss --tool-call-parser openai\n");
+    let found: Value = serde_json::from_str(&unspool(&["formats", "qwen25", "--json"], "").clean()).expect("JSON");
+    assert_eq!(found, json!({"alias": "qwen25", "reasoning": null, "tools": "hermes"}));
 }

@@ -17,7 +17,7 @@ mod tag;
 mod testing;
 
 pub(crate) use machine::{BodyMachine, BodySpec};
-pub(crate) use tag::unclosed;
+pub(crate) use tag::{ClosingTag, unclosed};
 
 use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;

@@ -7,7 +7,7 @@ const LONGEST_ATTRIBUTE: usize = 256;
 
 /// A closer that is a tag: `</parameter>`, `</｜DSML｜parameter>`, `]<]minimax[>[</invoke>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ClosingTag {
+pub(crate) struct ClosingTag {
     /// The whole closer.
     literal: Literal,
     name: Box<str>,
@@ -30,7 +30,7 @@ pub(super) enum Tag {
 
 impl ClosingTag {
     /// The tag that a closer is, if it is one.
-    pub(super) fn of(literal: &Literal) -> Option<Self> {
+    pub(crate) fn of(literal: &Literal) -> Option<Self> {
         let (sign, tag) = literal.text().split_once("</")?;
         let name = tag.strip_suffix('>').filter(|name| !name.is_empty() && !name.contains(['<', '>', '=', ' ']))?;
         let is_sign = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
@@ -53,7 +53,7 @@ impl ClosingTag {
 
     /// Whether the tag stands at the start of `input` in another spelling: without its sign or namespace, or with an
     /// attribute or `=…` behind its name.
-    pub(super) fn misspelled(&self, input: &[u8]) -> Match {
+    pub(crate) fn misspelled(&self, input: &[u8]) -> Match {
         let named = |name: &str, plain: bool| closing(name, plain, input);
         let has_bare = self.signed || self.bare != self.name;
         match named(&self.name, self.signed) {

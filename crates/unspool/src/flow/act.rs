@@ -29,7 +29,8 @@ impl Flow<'_> {
             Action::CloseThought => self.close_thought(pattern, marker, end),
             Action::EndThoughtKeep | Action::EndThoughtDrop => self.end_thought(pattern, marker, end),
             Action::OpenFrame | Action::CloseFrame => self.frame(pattern, marker, end),
-            Action::Drop => self.drop_marker(marker, end),
+            Action::DropCloser if self.s.opener_is_text => self.begin_text(end),
+            Action::Drop | Action::DropCloser => self.drop_marker(marker, end),
             Action::Header => {
                 self.lead(marker, true);
                 self.pos = end;
@@ -44,7 +45,7 @@ impl Flow<'_> {
                 self.open_message(marker, end);
             }
             Action::EndMessage => self.end_message(marker, end),
-            Action::NextMessage => self.end_message(marker, marker),
+            Action::NextMessage => self.next_message(pattern.id.is_some(), marker, end),
             Action::Open(_) => {}
         }
     }
@@ -204,6 +205,11 @@ impl Flow<'_> {
                 }
             }
         }
-        self.s.mode = Mode::Text;
+        let blocks = &self.tables.follow.block_close;
+        let closer = blocks.iter().position(|literal| *literal == pattern.literal);
+        self.s.mode = match closer.filter(|_| pattern.action == Action::CloseBlock) {
+            Some(closer) => Mode::BlockClosed { closer },
+            None => Mode::Text,
+        };
     }
 }

@@ -1,10 +1,9 @@
 //! Calls: their announcement, their body, their closers.
 
-use crate::body::{BodyMachine, Cx, Out, Repair, Status};
+use crate::body::{BodyMachine, Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::request::IncompleteCalls;
-use crate::scan::{Match, blanks};
 
 use super::numbered::FormId;
 use super::state::{Call, Mode, OpenCall, Origin, Place};
@@ -26,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) start: u64,
     /// Attributes that mean nothing, as ranges of `raw`.
     pub(crate) strays: Vec<(usize, usize)>,
+    /// Markers and headers that stand there again, as ranges of `raw`.
+    pub(crate) repeats: Vec<(usize, usize)>,
 }
 
 /// What a body's step has written, on its way to the client.
@@ -96,7 +97,7 @@ impl Out for Writer<'_> {
 
 impl Flow<'_> {
     /// The name is known: the client hears of the call, unless the request wants none.
-    pub(crate) fn announce(&mut self, opened: Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: &Opened, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
         self.tokens.open_gate(opener, self.offset(self.pos));
@@ -110,10 +111,12 @@ impl Flow<'_> {
             self.text_at = opened.start + from as u64;
             self.content(&opened.raw[from..]);
             self.s.place = Place::Raw;
+            self.s.opener_is_text = true;
             self.s.fresh = false;
             self.s.mode = Mode::Text;
             return;
         }
+        self.s.opener_is_text = false;
         if origin.place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
             self.s.reasoning_gap.push_str(lead);
@@ -127,16 +130,8 @@ impl Flow<'_> {
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
         let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
-        self.announce_call(&mut call, &opened.name, opened.id);
-        for (from, to) in opened.strays {
-            let at = opened.start + from as u64;
-            self.note(
-                DiagnosticKind::UnplacedText,
-                at,
-                &opened.raw[from..to],
-                "this attribute of a call means nothing",
-            );
-        }
+        self.announce_call(&mut call, &opened.name, opened.id.clone());
+        self.tell_header(opened);
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);
@@ -145,6 +140,18 @@ impl Flow<'_> {
             return;
         }
         self.s.mode = Mode::Body(Box::new(call));
+    }
+
+    /// Says what of a header means nothing, or stands there again.
+    fn tell_header(&mut self, opened: &Opened) {
+        let place = |from: usize| opened.start + from as u64;
+        for &(from, to) in &opened.strays {
+            let why = "this attribute of a call means nothing";
+            self.note(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
+        }
+        for &(from, to) in &opened.repeats {
+            self.repeated(place(from), &opened.raw[from..to]);
+        }
     }
 
     /// The request's name of a function that the model calls so.
@@ -172,7 +179,7 @@ impl Flow<'_> {
         let function = self.wishes.tools.position(name);
         if filtered {
             self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
-        } else if function.is_none() {
+        } else if self.wishes.misses(function) {
             self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
         } else if let Some(fault) = self.wishes.bad_schema(function) {
             self.note(DiagnosticKind::BadSchema, call.start, name, &fault);
@@ -188,24 +195,23 @@ impl Flow<'_> {
     /// An id for a call that the model gave none.
     fn call_id(&self, name: &str) -> String {
         let index = self.wishes.calls_before + self.s.calls_seen;
-        match self.tables.words.native_ids.as_deref() {
-            Some(length) if length.parse::<usize>().is_ok() => {
-                ids::short(self.wishes.seed, index, length.parse().unwrap_or(9))
-            }
-            Some(pattern) => pattern.replace("{name}", name).replace("{index}", &index.to_string()),
-            None => ids::random(self.wishes.seed, index),
-        }
+        ids::made(&self.wishes.ids, self.tables.words.native_ids.as_deref(), self.wishes.seed, (index, name))
     }
 
     /// Reads a call's body.
     pub(crate) fn body(&mut self) -> Go {
         let Mode::Body(call) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
-        let input = &self.w[self.pos..];
+        // The next message ends the body, whatever of it is open.
+        let starts = &tables.message_starts;
+        let next = if starts.is_empty() { None } else { self.tokens.next_of(starts, self.base + self.pos as u64) };
+        let end = next.map_or(self.w.len(), |at| (at - self.base) as usize);
+        let eof = if next.is_some() { Eof::Stop } else { self.eof };
+        let input = &self.w[self.pos..end];
         let tools = &self.wishes.tools;
         let schema = call.open.as_ref().and_then(|open| tools.at(open.function?));
         let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
-        let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof: self.eof };
+        let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
         let notes = writer.notes;
         let start = call.start;
@@ -332,39 +338,6 @@ impl Flow<'_> {
         } else {
             self.note(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
         }
-    }
-
-    /// Takes the closers of a call; each may be missing.
-    pub(crate) fn closers(&mut self) -> Go {
-        let Mode::Closers { form, next } = self.s.mode else { return Go::Wait };
-        let closers = &self.tables.forms[form].closers;
-        let rest = &self.w.as_bytes()[self.pos..];
-        let n = blanks(rest);
-        let mut partial = next < closers.len() && n == rest.len() && n <= self.limits.blank;
-        if n < rest.len() {
-            for (i, closer) in closers.iter().enumerate().skip(next) {
-                match closer.at(&rest[n..]) {
-                    Match::Full(len) => {
-                        self.pos += n + len;
-                        self.s.mode = Mode::Closers { form, next: i + 1 };
-                        return Go::Again;
-                    }
-                    Match::Partial => partial = true,
-                    Match::No => {}
-                }
-            }
-        }
-        if partial && !self.over() {
-            return Go::Wait;
-        }
-        if partial && n < rest.len() {
-            // Half a closer at the end of the output is no text.
-            self.pos = self.w.len();
-        }
-        self.s.mode = Mode::Text;
-        let in_block = self.s.in_block;
-        self.after_call(in_block);
-        Go::Again
     }
 
     pub(crate) fn after_call(&mut self, in_block: bool) {

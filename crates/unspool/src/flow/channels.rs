@@ -9,8 +9,10 @@ use crate::format::file::{Channels, Route, RouteAs};
 
 use super::Flow;
 use super::calls::Opened;
+use super::numbered::AlternativeId;
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
+use super::tables::Raw;
 
 /// How messages are read.
 #[derive(Debug, Clone)]
@@ -90,9 +92,27 @@ impl ChannelTables {
         out
     }
 
+    /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and all
+    /// others are recipients, or the type behind one.
+    fn is_header(&self, text: &str) -> bool {
+        let words = &self.words;
+        let recipient = |word: &str| words.to.as_deref().is_some_and(|to| word.starts_with(to));
+        let markers = words.channel.iter().chain(&words.r#type);
+        let pieces = markers.fold(vec![text], |pieces, marker| {
+            pieces.into_iter().flat_map(|piece| piece.split(marker.as_str())).collect()
+        });
+        pieces.iter().all(|piece| {
+            let plain = piece.split_whitespace().filter(|word| !recipient(word)).count();
+            plain <= 1 + usize::from(piece.split_whitespace().any(recipient))
+        })
+    }
+
     fn body<'a>(&self, header: &Header<'a>) -> Body<'a> {
         if let Some(name) = self.function(header.to) {
             return Body::Function(name);
+        }
+        if self.words.channel.is_some() && header.channel.is_empty() && header.to.is_empty() {
+            return Body::Content;
         }
         let fits = |route: &Route| {
             route.channel.as_ref().is_none_or(|c| c == header.channel)
@@ -130,6 +150,12 @@ impl Flow<'_> {
         if body != Body::Reasoning {
             self.tokens.open_gate(self.offset(end), self.offset(end));
         }
+        if self.passes(&body) {
+            self.s.place = Place::Raw;
+            self.s.fresh = false;
+            self.give(end);
+            return;
+        }
         if let Body::Function(name) = body {
             self.function_message(name, end);
             return;
@@ -154,6 +180,39 @@ impl Flow<'_> {
             Body::Calls => self.s.place = Place::Gap,
             Body::Dropped | Body::Function(_) => self.s.place = Place::Dropped,
         }
+    }
+
+    /// Whether a message passes as it stands, for another parser to read.
+    fn passes(&self, body: &Body<'_>) -> bool {
+        match self.tables.words.raw {
+            Raw::Nothing => false,
+            Raw::Answers => *body != Body::Reasoning,
+            Raw::Thoughts => *body == Body::Reasoning,
+        }
+    }
+
+    /// A marker with which the next message begins stands in an open body. As a token of its own it counts; in text, a whole
+    /// header must follow.
+    pub(crate) fn next_message(&mut self, has_id: bool, marker: usize, end: usize) {
+        match self.tables.next_header {
+            Some(opening) if !(has_id && self.tokens.known) => self.open(opening, marker, end),
+            _ => self.end_message(marker, marker),
+        }
+    }
+
+    /// The next message's header stands in an open body, read up to `end` of the held bytes.
+    pub(crate) fn header_stands(&mut self, alternative: AlternativeId, origin: Origin, end: usize) -> bool {
+        if !self.tables.alternatives[alternative].program.is_header() {
+            return self.header_in_body(origin.lead, end);
+        }
+        let Some(channels) = &self.tables.channels else { return false };
+        let held = &self.w[self.pos..][origin.first..end];
+        if !channels.is_header(held.strip_suffix(channels.words.body.as_str()).unwrap_or(held)) {
+            return false;
+        }
+        let marker = self.pos + origin.lead;
+        self.end_message(marker, marker);
+        true
     }
 
     /// A header without its start marker stands in an open body: `held` up to the body marker, white space of `lead` bytes
@@ -190,15 +249,16 @@ impl Flow<'_> {
         let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let (name, strays) = (name.to_owned(), Vec::new());
-        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays };
-        self.announce(opened, machine);
+        let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
+        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
+        self.announce(&opened, machine);
     }
 
     /// The message is over, or the next header begins: back to reading headers.
     pub(crate) fn end_message(&mut self, marker: usize, end: usize) {
         match self.s.place {
             Place::Raw => self.give(end),
+            place if self.tables.words.raw == Raw::Answers && !place.thinks() => self.give(end),
             Place::Content | Place::After if !self.s.fresh => self.give(marker),
             Place::Reason | Place::ReasonFresh => self.give(marker),
             _ => {}

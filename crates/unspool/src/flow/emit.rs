@@ -151,6 +151,11 @@ impl Flow<'_> {
         }
     }
 
+    /// Says that a marker or a header stands there again, and counts once.
+    pub(crate) fn repeated(&mut self, offset: u64, text: &str) {
+        self.repaired(offset, text, "", "this stands there again and counts once");
+    }
+
     /// The output is over: what is held goes where it belongs.
     pub(crate) fn end(&mut self) {
         self.give(self.w.len());

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::format::template::Slot;
-use crate::head::{Op, Program};
+use crate::head::{Begins, Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
@@ -99,6 +99,7 @@ fn program(program: &Program) -> String {
             Op::Space => "blanks".into(),
             Op::Optional(literal) => format!("perhaps {:?}", literal.text()),
             Op::Free => "any short text".into(),
+            Op::Until(end, _) => format!("a header up to {:?}", end.text()),
             Op::Slot(slot) => slot_name(*slot),
             Op::Attrs(attrs) => {
                 let list: Vec<String> =
@@ -106,7 +107,9 @@ fn program(program: &Program) -> String {
                 list.join(" ")
             }
             Op::Expect(literals_) => format!("before {}", literals(literals_)),
-            Op::KwargsFollow => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::With(literals_)) => format!("before {}", literals(literals_)),
+            Op::Arguments(Begins::Keywords) => "before keyword arguments or `)`".into(),
+            Op::Arguments(Begins::Members(..)) => "before a bracket with a key or its end".into(),
         })
         .collect();
     if ops.is_empty() { "its marker".into() } else { format!("its marker, {}", ops.join(", ")) }

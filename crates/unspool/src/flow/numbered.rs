@@ -1,7 +1,7 @@
 //! Tables whose entries have numbers of a type of their own: a number of one table names no entry of another.
 
 use std::marker::PhantomData;
-use std::ops::Index;
+use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -97,5 +97,11 @@ impl<Id: Number, T> Index<Id> for Numbered<Id, T> {
 
     fn index(&self, id: Id) -> &T {
         &self.entries[id.at()]
+    }
+}
+
+impl<Id: Number, T> IndexMut<Id> for Numbered<Id, T> {
+    fn index_mut(&mut self, id: Id) -> &mut T {
+        &mut self.entries[id.at()]
     }
 }

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::body::params::{blank_marks, escape};
+use crate::body::params::blank_marks;
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
-use crate::format::template::Slot;
-use crate::head::{Advance, Op, Program, Thread};
+use crate::head::{Advance, Op, Thread};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::Match;
 
@@ -57,7 +56,7 @@ impl Flow<'_> {
             })
             .collect();
         let message = self.opens_message(opening);
-        self.s.mode = Mode::Head(Head { origin, threads, last: origin.first, message });
+        self.s.mode = Mode::Head(Head { origin, threads, before: Vec::new(), last: origin.first, message });
     }
 
     /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
@@ -88,14 +87,12 @@ impl Flow<'_> {
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
         let held = in_tags(&self.w[self.pos..], self.tables.marks);
-        let (mut accepted, mut waits) = (None, false);
+        let (mut decided, mut waits) = (None, false);
         let tables = self.tables;
         let (over, limits) = (self.eof != Eof::No, self.limits);
         let mut i = 0;
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
             match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
-                Advance::Accept if !waits && accepted.is_none() => accepted = Some(i),
-                Advance::Accept => {}
                 // Those behind it wait for it, or the cuts of the input would say who wins.
                 Advance::More => waits = true,
                 Advance::Fail => {
@@ -103,26 +100,21 @@ impl Flow<'_> {
                     head.threads.remove(i);
                     continue;
                 }
+                found if !waits && decided.is_none() => decided = Some((i, found)),
+                Advance::Accept | Advance::Another | Advance::Ended => {}
             }
             i += 1;
         }
-        if let Some(i) = accepted {
-            let (alternative, thread) = head.threads[i].clone();
-            let origin = head.origin;
-            let next = head.threads[i + 1..].iter().map(|(other, _)| *other);
-            let next = next.filter(|other| tables.alternatives[*other].bare).collect();
-            if tables.alternatives[alternative].message {
-                self.s.mode = Mode::Text;
-                if !self.header_in_body(origin.lead, thread.pos) {
-                    self.begin_text(self.pos + origin.first);
-                }
-            } else {
-                self.accept(alternative, &thread, origin, next);
-            }
-            return Go::Again;
+        match decided {
+            Some((i, Advance::Another)) => return self.another(i),
+            Some((i, found)) => return self.decided(i, found),
+            None => {}
         }
         // A recipient is one word, so prose is let go at its next blank.
-        let prose = head.message && held[head.origin.first..].contains(char::is_whitespace);
+        let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
+        let prose = head.message
+            && head.threads.iter().all(is_recipient)
+            && held[head.origin.first..].contains(char::is_whitespace);
         if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
             let (origin, last) = (head.origin, head.last);
             if head.message {
@@ -136,50 +128,50 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// An opening's template fits up to its body. `next`: what the bytes may be if the body turns out to be no call.
-    fn accept(&mut self, alternative: AlternativeId, thread: &Thread, origin: Origin, next: Vec<AlternativeId>) {
+    /// Thread `i` is decided, and none before it waits: its opening fits up to the body, or to the output's end.
+    fn decided(&mut self, i: usize, found: Advance) -> Go {
         let tables = self.tables;
-        let Alternative { form, block, guided, ref program, .. } = tables.alternatives[alternative];
-        let block = block.is_some();
-        let machine = tables.forms[form].body.machine();
-        let held = &self.w[self.pos..];
-        let raw = held[..thread.pos].to_owned();
-        let held = &in_tags(held, tables.marks);
-        let start = self.offset(self.pos);
-        if machine.names_itself() {
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read: thread.pos, machine, next }));
-            return;
+        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
+        let (alternative, thread) = head.threads[i].clone();
+        let ended = found == Advance::Ended;
+        let (before, origin) = (head.before.clone(), head.origin);
+        if ended && self.eof != Eof::Length && !self.ends_special(&thread) {
+            let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
+            head.last = head.last.max(thread.pos);
+            head.threads.remove(i);
+            return Go::Again;
         }
-        let (name, id) = match (guided, &self.wishes.choice) {
-            (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
-            _ => self.read_name(program, thread, held),
-        };
-        self.pos += thread.pos;
-        let strays = thread.strays.clone();
-        let opened = Opened { form, block, name, id, closed: thread.closed, origin, raw, start, strays };
-        self.announce(opened, machine);
+        let Mode::Head(head) = &self.s.mode else { return Go::Wait };
+        let next = head.threads[i + 1..].iter().map(|(other, _)| *other);
+        let next = next.filter(|other| tables.alternatives[*other].bare).collect();
+        if tables.alternatives[alternative].message {
+            self.s.mode = Mode::Text;
+            if !self.header_stands(alternative, origin, thread.pos) {
+                self.begin_text(self.pos + origin.first);
+            }
+            return Go::Again;
+        }
+        let mut headers = before;
+        headers.push((alternative, thread));
+        self.enter(headers, (origin, ended && self.eof == Eof::Stop), next);
+        Go::Again
     }
 
-    /// Name and native id, from the slots of an opening.
-    fn read_name(&self, program: &Program, thread: &Thread, held: &str) -> (String, Option<String>) {
-        let id = thread.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
-        if let Some(name) = thread.value(Slot::Name, held) {
-            let escaped = self.tables.words.entities && program.is_attribute(Slot::Name);
-            let name = if escaped { escape::decode(name) } else { Cow::Borrowed(name) };
-            return (name.into_owned(), id.filter(|id| !id.is_empty()));
-        }
-        let id = id.unwrap_or_default();
-        let pattern = self.tables.words.native_ids.as_deref().unwrap_or("{name}");
-        let (before, after) = pattern.split_once("{name}").unwrap_or(("", ""));
-        let separator = after.split("{index}").next().unwrap_or("");
-        let tail = id.strip_prefix(before).unwrap_or(&id);
-        let counted = tail
-            .rsplit_once(separator)
-            .filter(|(name, index)| !separator.is_empty() && !name.is_empty() && is_number(index))
-            .map(|(name, _)| name.to_owned());
-        match counted {
-            Some(name) => (name, Some(id)),
-            None => (tail.to_owned(), None),
+    /// The last of these openings fits up to its body, or has none because the output `ended`; before it stand whole headers.
+    /// `next`: what the bytes may be if the body turns out to be no call.
+    fn enter(
+        &mut self,
+        headers: Vec<(AlternativeId, Thread)>,
+        (origin, ended): (Origin, bool),
+        next: Vec<AlternativeId>,
+    ) {
+        let Some((alternative, thread)) = headers.last() else { return };
+        let (alternative, read) = (*alternative, thread.pos);
+        let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
+        if machine.names_itself() {
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, next }));
+        } else if !self.announce_headers(headers, (origin, ended)) {
+            self.retreat_held(origin, read);
         }
     }
 
@@ -197,20 +189,22 @@ impl Flow<'_> {
         }
         let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
         let mut early = *early;
-        if step.status == Status::Named {
+        if step.status == Status::Named && !early.machine.name().is_empty() {
             let start = self.offset(self.pos);
             let raw = self.w[self.pos..self.pos + early.read].to_owned();
             self.pos += early.read;
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[early.alternative];
-            let (origin, block, strays) = (early.origin, block.is_some(), Vec::new());
-            let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays };
-            self.announce(opened, early.machine);
+            let (origin, block) = (early.origin, block.is_some());
+            let (strays, repeats) = (Vec::new(), Vec::new());
+            let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
+            self.announce(&opened, early.machine);
         } else if early.next.is_empty() {
             self.retreat_early(early);
         } else {
             let other = early.next.remove(0);
-            self.accept(other, &Thread::at(early.origin.lead), early.origin, early.next);
+            let headers = vec![(other, Thread::at(early.origin.lead))];
+            self.enter(headers, (early.origin, false), early.next);
         }
         Go::Again
     }
@@ -243,11 +237,17 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last])
             && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
         {
-            self.lead(self.pos + origin.lead, false);
+            // White space beside it stays.
+            if origin.fresh {
+                self.lead(self.pos + origin.lead, false);
+            } else {
+                self.give(self.pos + origin.lead);
+            }
             self.pos = to;
-            self.after_call(true);
+            self.s.seen = 0;
             return;
         }
+        self.s.opener_is_text = true;
         let at = self.offset(self.pos);
         self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
         self.begin_text(to);
@@ -266,11 +266,11 @@ impl Flow<'_> {
             })
     }
 
-    /// A wrapper without a call that is one vocabulary entry is markup that vanishes; in a thought it is text.
+    /// A wrapper without a call that is a special token vanishes; in a thought it is text.
     fn vanishes(&self, origin: Origin, text: &str) -> bool {
         !origin.place.thinks()
             && self.tables.blocks.iter().any(|block| {
-                block.single
+                block.special
                     && match block.opener.at(text.as_bytes()) {
                         Match::Full(n) => text[n..].trim().is_empty(),
                         _ => false,
@@ -290,6 +290,7 @@ impl Flow<'_> {
             return;
         }
         if !bare {
+            self.s.opener_is_text = true;
             self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
@@ -307,10 +308,6 @@ impl Flow<'_> {
 }
 
 /// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
-fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
+pub(super) fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
     if marks { blank_marks(held) } else { Cow::Borrowed(held) }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

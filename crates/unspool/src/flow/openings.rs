@@ -1,9 +1,9 @@
 //! How calls open and close: templates of blocks and calls become openings, closers and follow sets.
 
 use crate::body::{BodySpec, Follow};
-use crate::format::file::{Commit, Container, EnvelopeWords, List, Tools, Where};
+use crate::format::file::{Channels, Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::{Op, Program};
+use crate::head::{Begins, Op, Program};
 use crate::scan::Literal;
 
 use super::numbered::{FormId, OpeningId};
@@ -38,13 +38,14 @@ impl Builder<'_> {
                 // What ends the message is the flow's to read.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
-            let form = self.forms.push(Form { body, closers });
+            let form = self.forms.push(Form { body, closers, again: None });
             if slot != Slot::Envelope {
                 self.message_form.get_or_insert(form);
             }
             calls.push((form, call));
         }
-        let structure = structure(format, &follow);
+        let structure = Structure::new(format, &follow);
+        self.follow = follow;
         for block in blocks {
             self.block(tools, block, &calls, &structure);
         }
@@ -78,7 +79,24 @@ impl Builder<'_> {
         (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
     }
 
-    fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &[Literal]) -> Program {
+    /// A header with its start marker, where a message is open that has no end: anything up to the body marker that is no
+    /// other marker.
+    pub(super) fn header_in_text(&mut self, words: &Channels) -> OpeningId {
+        let stops = words.end.iter().chain([&words.start]).map(|text| Literal::exact(text)).collect();
+        let ops = vec![Op::Until(Literal::exact(&words.body), stops)];
+        let alternative = self.alternatives.push(Alternative {
+            program: Program { ops, ..Program::default() },
+            form: FormId::FIRST,
+            block: None,
+            bare: false,
+            at_start: false,
+            guided: Guided::No,
+            message: true,
+        });
+        self.opening(vec![alternative])
+    }
+
+    fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &Structure) -> Program {
         let mut all = parts.to_vec();
         if !parts.is_empty() {
             // White space between a block's opener and its first call is framing, whether the templates have some or not.
@@ -90,35 +108,43 @@ impl Builder<'_> {
         if matches!(program.ops.last(), Some(Op::Space)) {
             program.ops.pop();
         }
+        let (words, json) = (&tools.literals, ["{", "[", "\"", "null"].map(Literal::exact));
         match call.body() {
             Some(Slot::Params | Slot::Elements) => {
-                if program.ends_in_slot() {
-                    program.ops.push(Op::Expect(structure.to_vec()));
+                program.ops.push(Op::Arguments(Begins::With(structure.begins.clone())));
+                program.structure = structure.all();
+            }
+            Some(Slot::Json) => {
+                // A name that nothing closes ends at the first brace: other JSON would be taken for it in prose.
+                let json = if program.ends_in_slot() { &json[..1] } else { &json[..] };
+                program.ops.push(Op::Arguments(Begins::With([json, &structure.closers].concat())));
+            }
+            Some(Slot::Literals) => {
+                if let [open, .., close] | [open @ close] = &words.string[..] {
+                    let [open, close] = [open, close].map(|text| Literal::exact(text));
+                    program.ops.push(Op::Arguments(Begins::Members(open, close)));
                 }
-                program.structure = structure.to_vec();
             }
-            Some(Slot::Json) if program.ends_in_slot() => program.ops.push(Op::Expect(vec![Literal::exact("{")])),
-            Some(Slot::Literals) if program.ends_in_slot() => {
-                program.ops.push(Op::Expect(vec![Literal::exact("{"), Literal::exact("(")]));
-            }
-            Some(Slot::Kwargs) => program.ops.push(Op::KwargsFollow),
+            Some(Slot::Kwargs) => program.ops.push(Op::Arguments(Begins::Keywords)),
             // Another template may open with the same marker.
             Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
             _ => {}
         }
+        program.openers.clone_from(&structure.openers);
         program
     }
 
-    fn block(&mut self, tools: &Tools, block: &Template, calls: &[(FormId, &Template)], structure: &[Literal]) {
+    fn block(&mut self, tools: &Tools, block: &Template, calls: &[(FormId, &Template)], structure: &Structure) {
         let Some((open, close)) = block.markers(Slot::Calls) else { return };
         let at = block.position(|s| s == Slot::Calls).unwrap_or(0);
-        let single = self.source.special.contains_key(&open.literal);
-        let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), single });
+        let special = self.source.declared.contains(&open.literal);
+        let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), special });
         let mut alternatives = Vec::new();
         for (form, call) in calls.iter().copied() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
             let first = take_first_literal(&mut program);
             let Some(first) = first else { continue };
+            program.opener = Some(first.clone());
             alternatives.push(self.alternatives.push(Alternative {
                 program,
                 form,
@@ -142,7 +168,7 @@ impl Builder<'_> {
     }
 
     /// A call by itself, outside a block or as a further call inside one.
-    fn bare_call(&mut self, tools: &Tools, form: FormId, call: &Template, structure: &[Literal], no_block: bool) {
+    fn bare_call(&mut self, tools: &Tools, form: FormId, call: &Template, structure: &Structure, no_block: bool) {
         let mut program = self.program(&[], call, tools, structure);
         let lead = match call.parts.first() {
             Some(Part::Text(text)) => text[..text.len() - text.trim_start().len()].to_owned(),
@@ -157,8 +183,14 @@ impl Builder<'_> {
             guided: Guided::No,
             message: false,
         };
-        match take_first_literal(&mut program) {
+        let opener = take_first_literal(&mut program);
+        if call.body() == Some(Slot::Envelope) && tools.envelope.container != Container::Array {
+            let again = self.alternatives.push(Alternative { bare: true, ..base.clone() });
+            self.forms[form].again = Some(again);
+        }
+        match opener {
             Some(first) => {
+                program.opener = Some(first.clone());
                 let alternative = self.alternatives.push(Alternative { program, ..base });
                 let opening = self.opening(vec![alternative]);
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
@@ -198,7 +230,7 @@ impl Builder<'_> {
             let literal = between.trim();
             let space = (!literal.is_empty()).then_some(Op::Space);
             let ops = space.into_iter().chain(program.ops.iter().cloned()).collect();
-            let program = Program { ops, structure: program.structure.clone() };
+            let program = Program { ops, ..program.clone() };
             let alternative = self.alternatives.push(Alternative { program, bare: false, ..base.clone() });
             let opening = self.opening(vec![alternative]);
             if literal.is_empty() {
@@ -231,7 +263,7 @@ impl Builder<'_> {
             ("{", list, &[Guided::Required]),
             ("{", json, &[Guided::Named]),
         ] {
-            let form = self.forms.push(Form { body, closers: Vec::new() });
+            let form = self.forms.push(Form { body, closers: Vec::new(), again: None });
             let mut alternatives = Vec::new();
             for guided in guided {
                 alternatives.push(self.alternatives.push(Alternative {
@@ -265,11 +297,33 @@ fn words_of(slot: Slot) -> String {
 }
 
 /// Literals that mark structure behind a call's name.
-fn structure(format: &Format, follow: &Follow) -> Vec<Literal> {
-    let programs = format.syntax.params.iter().map(|param| Program::new(&param.parts, format.tools.loose));
-    let mut out: Vec<Literal> = programs.filter_map(|program| program.first_literal().cloned()).collect();
-    out.extend(follow.call_close.iter().chain(&follow.block_close).chain(&follow.call_open).cloned());
-    out
+struct Structure {
+    /// With what parameters begin, and what closes the call or its block.
+    begins: Vec<Literal>,
+    /// What closes the call or its block.
+    closers: Vec<Literal>,
+    /// With what a further call opens.
+    openers: Vec<Literal>,
+}
+
+impl Structure {
+    fn new(format: &Format, follow: &Follow) -> Self {
+        let loose = format.tools.loose;
+        let element = Template::parse(&format.tools.elements.open).ok();
+        let params = format.syntax.params.iter().chain(element.as_ref().filter(|_| uses_elements(format)));
+        let programs = params.map(|param| Program::new(&param.parts, loose));
+        let closers: Vec<Literal> = follow.call_close.iter().chain(&follow.block_close).cloned().collect();
+        let params = programs.filter_map(|program| program.first_literal().cloned());
+        Self { begins: params.chain(closers.iter().cloned()).collect(), closers, openers: follow.call_open.clone() }
+    }
+
+    fn all(&self) -> Vec<Literal> {
+        [&self.begins[..], &self.openers].concat()
+    }
+}
+
+fn uses_elements(format: &Format) -> bool {
+    format.syntax.calls.iter().any(|call| call.body() == Some(Slot::Elements))
 }
 
 /// What may stand behind a body, from all templates.

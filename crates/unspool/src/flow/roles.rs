@@ -43,7 +43,7 @@ impl Roles {
     pub(super) fn at(&self, place: Place, one_block: bool) -> Vec<(Role, Action)> {
         let thinking = [&self.opens[..], &self.closes].concat();
         let rest = self.rest();
-        // A list's bare bracket closes only where the list is open.
+        // Behind a call its closers count although their openers are missing; a list's bare bracket only where the list is open.
         let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_word(&r.marker.literal)).collect();
         let after_call = [&self.gap[..], &marked].concat();
         let reason = [&self.closes[..], &self.ended, &self.drops].concat();
@@ -79,6 +79,11 @@ pub(super) struct Messages {
 }
 
 impl Messages {
+    /// The tokens with which a message begins.
+    pub(super) fn starts(&self) -> impl Iterator<Item = u32> {
+        self.next.iter().filter(|(_, action)| *action == Action::NextMessage).filter_map(|(role, _)| role.id)
+    }
+
     pub(super) fn at(&self, place: Place, roles: &Roles) -> Vec<(Role, Action)> {
         let calls = if self.unframed { &roles.outside[..] } else { &[] };
         let inside = [&roles.inside[..], &roles.closers()].concat();
@@ -89,7 +94,7 @@ impl Messages {
             Place::Block | Place::Broken | Place::Gap | Place::GapAfter => {
                 [&self.end[..], &self.next, &inside, calls, &rest].concat()
             }
-            Place::Raw => [&self.end[..], &rest].concat(),
+            Place::Raw => [&self.end[..], &self.next, &rest].concat(),
             // The body of a message to the user: calls in it are text.
             Place::After | Place::Dropped => [&self.end[..], &self.next, &rest].concat(),
             _ => [&self.end[..], &self.next, calls, &rest].concat(),

@@ -18,7 +18,8 @@ impl State {
                 origin(&early.origin) && hold.is_char_boundary(early.read) && all.copied().all(alternative)
             }
             Mode::Body(call) => form(call.form),
-            Mode::Closers { form: of, .. } => form(*of),
+            Mode::Closers { form: of, next } => tables.forms.get(*of).is_some_and(|form| *next <= form.closers.len()),
+            Mode::BlockClosed { closer } => *closer < tables.follow.block_close.len(),
         };
         let strip = self.strip.is_none_or(|(trail, _)| tables.trails.get(trail).is_some());
         mode && strip && hold.is_char_boundary(self.seen) && self.closer_is_text.is_none_or(form)
@@ -27,7 +28,7 @@ impl State {
 
 fn threads_fit(head: &Head, tables: &Tables, hold: &str) -> bool {
     head.last <= hold.len()
-        && head.threads.iter().all(|(alternative, thread)| {
+        && head.threads.iter().chain(&head.before).all(|(alternative, thread)| {
             let known = tables.alternatives.get(*alternative);
             known.is_some_and(|a| (a.message || tables.forms.get(a.form).is_some()) && thread.fits(hold))
         })

@@ -21,6 +21,8 @@ pub(crate) enum Action {
     CloseFrame,
     /// It vanishes.
     Drop,
+    /// It vanishes, unless an opener that it may close went back to text.
+    DropCloser,
     /// A header begins.
     Header,
     /// A call or a block of calls may begin: the alternatives in [`super::tables::Tables::openings`].

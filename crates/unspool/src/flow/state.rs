@@ -9,10 +9,11 @@ use crate::json::scan::JsonScan;
 use super::numbered::{AlternativeId, FormId, TrailId};
 
 /// A text state: which patterns count, and which field text goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Place {
     /// In a header: text is held until an opener says that it goes.
+    #[default]
     Header,
     /// Nothing said yet; a thought may still come.
     Wait,
@@ -73,12 +74,14 @@ pub(crate) enum Mode {
     Body(Box<Call>),
     /// A call's closers.
     Closers { form: FormId, next: usize },
+    /// Behind a block's closer, which may stand there again.
+    BlockClosed { closer: usize },
     /// A JSON value that is no call, up to its end.
     Skip(JsonScan),
 }
 
 /// Where an opening stands, to go back there.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) place: Place,
     pub(crate) fresh: bool,
@@ -93,6 +96,8 @@ pub(crate) struct Origin {
 pub(crate) struct Head {
     pub(crate) origin: Origin,
     pub(crate) threads: Vec<(AlternativeId, Thread)>,
+    /// Whole headers in front of what the threads read: calls without arguments, if a call follows.
+    pub(crate) before: Vec<(AlternativeId, Thread)>,
     /// How far the alternatives fitted that have failed, at most.
     pub(crate) last: usize,
     /// It is the next message that may open, not a call.
@@ -176,6 +181,8 @@ pub(crate) struct State {
     pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
+    /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
+    pub(crate) opener_is_text: bool,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -210,6 +217,7 @@ impl State {
             in_block: false,
             notes: 0,
             closer_is_text: None,
+            opener_is_text: false,
             route: None,
         }
     }

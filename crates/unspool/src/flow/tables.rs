@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::body::BodySpec;
+use serde::Serialize;
+
+use crate::body::{BodySpec, Follow};
 use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::Program;
@@ -13,7 +15,7 @@ use super::numbered::{AlternativeId, BlockId, FormId, Numbered, OpeningId, Trail
 use super::roles::{Messages, Roles, act, open};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
-use crate::format::marker::{Marker, Strip};
+use crate::format::marker::{Marker, Strip, literal_text};
 use crate::format::syntax::{Fault, Format};
 
 /// A way in which calls may open.
@@ -52,14 +54,16 @@ pub(crate) struct Form {
     pub(crate) body: BodySpec,
     /// Its closers, in order; each may be missing.
     pub(crate) closers: Vec<Literal>,
+    /// How a further envelope begins behind this one's, in the same block.
+    pub(crate) again: Option<AlternativeId>,
 }
 
 /// A block's template.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Its opener's first literal, and whether that is one vocabulary entry.
+    /// Its opener's first literal, and whether that is a special token.
     pub(crate) opener: Literal,
-    pub(crate) single: bool,
+    pub(crate) special: bool,
 }
 
 /// Flags of the composed pair.
@@ -82,6 +86,8 @@ pub(crate) struct Words {
     pub(crate) by_id: bool,
     /// The first thought's opener as it is written, for `into = content`.
     pub(crate) opener: String,
+    /// What passes unread.
+    pub(crate) raw: Raw,
 }
 
 /// The compiled pair.
@@ -100,17 +106,41 @@ pub(crate) struct Tables {
     pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<OpeningId>,
+    /// What may stand behind a call's body.
+    pub(crate) follow: Follow,
+    /// The header of the next message, behind its first marker, where the message before has no end.
+    pub(crate) next_header: Option<OpeningId>,
+    /// The tokens with which the next message begins, wherever they stand.
+    pub(crate) message_starts: Vec<u32>,
+    /// Openers of calls whose header names them, to find one behind another's header.
+    pub(crate) headers: Vec<(Literal, OpeningId)>,
+    /// Texts that the tokenizer declares special tokens.
+    pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
 }
 
+/// What passes unread, as it stands, where one half of a format is alone and another parser follows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) enum Raw {
+    #[default]
+    Nothing,
+    /// All that is no thought.
+    Answers,
+    /// Thoughts.
+    Thoughts,
+}
+
 /// What the tables are made from.
 pub(crate) struct Source<'a> {
+    pub(crate) raw: Raw,
     pub(crate) reasoning: Option<&'a Format>,
     pub(crate) tools: Option<&'a Format>,
     /// Texts that are single vocabulary entries.
     pub(crate) special: &'a HashMap<String, u32>,
     pub(crate) hidden: &'a [String],
+    /// Texts that the tokenizer declares special tokens, those that templates write too.
+    pub(crate) declared: &'a [String],
     /// Thinking markers are unknown: switched off, and the format then reads none.
     pub(crate) plain: bool,
 }
@@ -139,6 +169,8 @@ pub(super) struct Builder<'a> {
     pub(super) bare_in_block: Option<OpeningId>,
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
+    pub(super) follow: Follow,
+    pub(super) next_header: Option<OpeningId>,
 }
 
 impl Tables {
@@ -160,6 +192,8 @@ impl Tables {
             bare_in_block: None,
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
+            follow: Follow::default(),
+            next_header: None,
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
             b.tools(format)?;
@@ -260,7 +294,13 @@ impl Builder<'_> {
             sets.push(self.set(&roles));
         }
         let channels = self.channel_words().map(ChannelTables::new);
+        let headers = self.headers();
         Ok(Tables {
+            headers,
+            follow: self.follow,
+            next_header: self.next_header,
+            message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
+            special: source.declared.to_vec(),
             words,
             sets,
             openings: self.openings,
@@ -276,6 +316,17 @@ impl Builder<'_> {
         })
     }
 
+    /// The openers of calls whose header names them: inside a block first.
+    fn headers(&self) -> Vec<(Literal, OpeningId)> {
+        let names = |opening: &OpeningId| {
+            self.openings[*opening]
+                .iter()
+                .any(|i| !self.forms[self.alternatives[*i].form].body.machine().names_itself())
+        };
+        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, opening)| names(opening));
+        all.map(|(role, opening)| (Literal::new(&role.marker.literal, role.loose), *opening)).collect()
+    }
+
     /// What there is to look for, by kind.
     fn roles(&self, thoughts: &[(Marker, Marker)]) -> Result<Roles, Fault> {
         let reasoning = self.source.reasoning.map(|f| &f.reasoning).filter(|_| !self.source.plain);
@@ -287,16 +338,22 @@ impl Builder<'_> {
         let drops = self.drops();
         let outside = open(&self.open_outside);
         let ends = reasoning.map(|r| r.ends.to_vec()).unwrap_or_default();
+        let mut ended = self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops);
+        let mut closes: Vec<_> = closes.map(|role| (role, Action::CloseThought)).collect();
+        if self.source.raw == Raw::Answers {
+            // Outside a thought its closer may be another element's.
+            ended.splice(0..0, closes.drain(..));
+        }
         Ok(Roles {
             opens: opens.map(|role| (role, Action::OpenThought)).collect(),
-            closes: closes.map(|role| (role, Action::CloseThought)).collect(),
-            ended: self.ended(&ends, &outside, &frame_opens, &drops),
+            closes,
+            ended,
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
             framed: [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat(),
             headers: act(&self.header(), Action::Header),
-            drops: act(&drops, Action::Drop),
+            drops: [act(&drops, Action::Drop), act(&self.special_closers(), Action::DropCloser)].concat(),
             close_blocks: act(&self.close_blocks, Action::CloseBlock),
             close_calls: act(&self.close_calls, Action::CloseCall),
         })
@@ -311,15 +368,17 @@ impl Builder<'_> {
 
     fn messages(&mut self) -> Option<Messages> {
         let words = self.channel_words()?.clone();
+        self.next_header = Some(self.header_in_text(&words));
         let bare = words.to.as_deref().filter(|_| words.restart).map(|to| self.header_in_body(to, &words.body));
         let roles = |texts: &[String], action: Action| {
             texts.iter().map(|t| (self.literal_role(t, true), action)).collect::<Vec<_>>()
         };
         let body = roles(std::slice::from_ref(&words.body), Action::Body);
-        let next = bare.map_or_else(Vec::new, |(role, opening)| {
-            let start = roles(std::slice::from_ref(&words.start), Action::NextMessage);
-            [start, body.clone(), vec![(role, Action::Open(opening))]].concat()
-        });
+        let starts: Vec<String> = [&words.start].into_iter().chain(&words.channel).cloned().collect();
+        let mut next = roles(&starts, Action::NextMessage);
+        if let Some((role, opening)) = bare {
+            next.extend(body.iter().cloned().chain([(role, Action::Open(opening))]));
+        }
         Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }
 
@@ -338,7 +397,7 @@ impl Builder<'_> {
     fn frames(&self) -> Result<(Vec<Role>, Vec<Role>), Fault> {
         let mut opens = Vec::new();
         let mut closes = Vec::new();
-        for format in self.both() {
+        for format in self.read_here() {
             if format.channels.is_some() {
                 continue;
             }
@@ -357,9 +416,14 @@ impl Builder<'_> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 
+    /// The formats by whose words answers are read.
+    fn read_here(&self) -> impl Iterator<Item = &Format> {
+        self.both().filter(|_| self.source.raw != Raw::Answers)
+    }
+
     fn drops(&self) -> Vec<Role> {
         let mut roles: Vec<Role> =
-            self.both().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
+            self.read_here().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
         for text in self.source.hidden {
             let mut role =
                 Role { marker: Marker { literal: text.clone(), ..Marker::default() }, id: None, loose: false };
@@ -369,8 +433,20 @@ impl Builder<'_> {
         roles
     }
 
+    /// Special tokens that close a call, a block or a parameter: they vanish where they belong to nothing.
+    fn special_closers(&self) -> Vec<Role> {
+        let params = self.source.tools.iter().flat_map(|f| &f.syntax.params);
+        let params = params.map(|param| literal_text(param.after(|slot| slot == Slot::Value)).trim().to_owned());
+        let closers = self.close_blocks.iter().chain(&self.close_calls).map(|role| role.marker.literal.clone());
+        let special = closers.chain(params).filter(|text| self.source.declared.contains(text));
+        special.map(|text| self.literal_role(&text, false)).collect()
+    }
+
     fn header(&self) -> Vec<Role> {
-        self.both().filter_map(|f| f.content.header.as_deref()).map(|text| self.literal_role(text, false)).collect()
+        self.read_here()
+            .filter_map(|f| f.content.header.as_deref())
+            .map(|text| self.literal_role(text, false))
+            .collect()
     }
 
     /// What ends a thought without its closer.
@@ -378,16 +454,19 @@ impl Builder<'_> {
         &self,
         ends: &[String],
         outside: &[(Role, Action)],
-        frames: &[Role],
+        (frames, headers): (&[Role], &[Role]),
         drops: &[Role],
     ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
-            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal == *end).cloned().collect();
+            // It may be the beginning of an opener, and is that opener then.
+            let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal.starts_with(end)).cloned().collect();
             if !opens.is_empty() {
                 out.extend(opens);
             } else if let Some(frame) = frames.iter().find(|r| r.marker.literal == *end) {
                 out.push((frame.clone(), Action::OpenFrame));
+            } else if let Some(header) = headers.iter().find(|r| r.marker.literal == *end) {
+                out.push((header.clone(), Action::Header));
             } else if let Some(drop) = drops.iter().find(|r| r.marker.literal == *end) {
                 out.push((drop.clone(), Action::EndThoughtDrop));
             } else {
@@ -400,13 +479,17 @@ impl Builder<'_> {
     fn words(&self, thoughts: &[(Marker, Marker)], one_block: bool) -> Words {
         let reasoning = self.source.reasoning;
         let mut filters: Vec<Filter> = Vec::new();
-        for filter in self.both().flat_map(|f| f.content.filter.iter()) {
+        for filter in self.read_here().flat_map(|f| f.content.filter.iter()) {
             if !filters.contains(filter) {
                 filters.push(*filter);
             }
         }
         Words {
             start: match reasoning {
+                // No header is read that would have to be held.
+                Some(f) if self.source.raw == Raw::Answers && f.start.state == StartState::Header => {
+                    StartState::Content
+                }
                 Some(f) if !self.source.plain => f.start.state,
                 _ => StartState::Content,
             },
@@ -421,6 +504,7 @@ impl Builder<'_> {
             doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
+            raw: self.source.raw,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }

@@ -208,7 +208,14 @@ impl<'a> Flow<'a> {
                 At::Found(found) => {
                     self.s.seen = 0;
                     let action = set.patterns[found.pattern].action;
-                    if matches!(action, Action::Drop | Action::CloseFrame | Action::CloseThought | Action::EndMessage) {
+                    if matches!(
+                        action,
+                        Action::Drop
+                            | Action::DropCloser
+                            | Action::CloseFrame
+                            | Action::CloseThought
+                            | Action::EndMessage
+                    ) {
                         self.header_is_text(at, at + found.len);
                         self.s.place = Place::Header;
                     } else if action != Action::Body {

@@ -86,6 +86,12 @@ impl Tokens {
         self.known.then(|| self.marks.contains(&(offset, id)))
     }
 
+    /// Where at or after `offset` the first of these tokens begins.
+    pub(crate) fn next_of(&self, ids: &[u32], offset: u64) -> Option<u64> {
+        let marks = self.marks.iter().filter(|(at, id)| *at >= offset && ids.contains(id));
+        marks.map(|(at, _)| *at).next()
+    }
+
     /// A thought took these bytes.
     #[inline]
     pub(crate) fn reason(&mut self, from: u64, to: u64) {

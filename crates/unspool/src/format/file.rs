@@ -1,5 +1,7 @@
 //! The words of a format file; those of calls and of examples have files of their own.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use super::detect::Detect;
@@ -40,14 +42,47 @@ impl std::ops::Deref for List {
     }
 }
 
+/// A list for each half; a list alone is that of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "OneOrEach")]
+pub struct ByHalf {
+    /// Of the reasoning half.
+    pub reasoning: List,
+    /// Of the tools half.
+    pub tools: List,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "must be a text, a list of texts, or such lists under `reasoning` and `tools`")]
+enum OneOrEach {
+    Both(List),
+    Each(Each),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Each {
+    reasoning: List,
+    tools: List,
+}
+
+impl From<OneOrEach> for ByHalf {
+    fn from(v: OneOrEach) -> Self {
+        match v {
+            OneOrEach::Both(list) => Self { reasoning: list.clone(), tools: list },
+            OneOrEach::Each(Each { reasoning, tools }) => Self { reasoning, tools },
+        }
+    }
+}
+
 /// A format file after its variants are applied: every word of the language.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FormatFile {
     /// Registry names of the two halves.
     pub names: Names,
-    /// Globs of checkpoints that write this format.
-    pub models: List,
+    /// Globs of checkpoints that write this format; one with `!` in front takes some away.
+    pub models: ByHalf,
     /// One line for the docs.
     pub note: String,
     /// Names of other files' tools halves that are known to go with the reasoning half.
@@ -92,8 +127,9 @@ pub struct Names {
     pub tools: List,
     /// Types of checkpoints that are always read so, whatever parsers are named.
     pub model_type: List,
-    /// Names that are no more; whoever asks for one is told today's.
-    pub former: List,
+    /// Other names for names of this file: those of other servers, and those of yore. One that stands for a name of each half
+    /// is that half's there.
+    pub alias: BTreeMap<String, List>,
 }
 
 /// `[reasoning]`
@@ -341,17 +377,7 @@ pub struct Ids {
     /// Template of native call ids.
     pub call: Option<String>,
     /// Tokens that must be single vocabulary entries.
-    pub need: Need,
-}
-
-/// `[ids.need]`: tokens that must be single vocabulary entries, by half.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Need {
-    /// For the reasoning half.
-    pub reasoning: List,
-    /// For the tools half.
-    pub tools: List,
+    pub need: ByHalf,
 }
 
 /// `ids.by`

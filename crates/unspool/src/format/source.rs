@@ -145,8 +145,16 @@ impl Source {
             };
             return Err(fault("names", message.into()));
         }
+        let known = [&names.reasoning[..], &names.tools].concat();
+        let unknown = |(alias, of): (&String, &List)| {
+            Some((alias.clone(), of.iter().find(|name| !known.contains(name))?.clone()))
+        };
+        if let Some((alias, name)) = names.alias.iter().find_map(unknown) {
+            let message = format!("no name of this file is `{name}`");
+            let hint = format!("the names are `{}`", known.join("`, `"));
+            return Err(FileError { hint, ..fault(&format!("names.alias.{alias}"), message) });
+        }
         for (i, variant) in variants.iter().enumerate() {
-            let known = [&names.reasoning[..], &names.tools].concat();
             let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
             if let Some(name) = unknown {
                 let message = format!("no name of this file is `{name}`, so the variant would never hold");
@@ -284,13 +292,19 @@ pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
 
-fn names_in(table: &Table) -> Names {
-    let list = |key: &str| match table.get("names").and_then(|names| names.get(key)) {
+fn list_of(value: Option<&Value>) -> List {
+    match value {
         Some(Value::String(name)) => List(vec![name.clone()]),
         Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
         _ => List::default(),
-    };
-    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), former: list("former") }
+    }
+}
+
+fn names_in(table: &Table) -> Names {
+    let list = |key: &str| list_of(table.get("names").and_then(|names| names.get(key)));
+    let aliases = table.get("names").and_then(|names| names.get("alias")).and_then(Value::as_table);
+    let alias = aliases.into_iter().flatten().map(|(alias, names)| (alias.clone(), list_of(Some(names)))).collect();
+    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), alias }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.

@@ -251,7 +251,7 @@ impl Scope {
         }
         // An answer of a form would otherwise keep the model from calling at all.
         let free = auto && level == StrictLevel::Auto && !request.tools.any_strict() && options.answer.is_none();
-        let none = request.tool_choice == ToolChoice::None || request.tools.is_empty();
+        let none = request.tools.is_empty() || !request.wants_calls();
         Self { calls: options.enforce && !none && !free, all_strict: level == StrictLevel::Parameter, once }
     }
 }

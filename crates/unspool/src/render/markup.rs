@@ -96,6 +96,15 @@ impl Opening {
 
     fn fits(&self, joined: &str, at: usize, limits: &Limits) -> bool {
         let rest = &joined[at..];
+        // An opener that stands there twice counts once.
+        if let Some(opener) = self.head.first_literal()
+            && let Match::Full(n) = opener.at(rest.as_bytes())
+        {
+            let again = n + blanks(&rest.as_bytes()[n..]);
+            if matches!(opener.at(&rest.as_bytes()[again..]), Match::Full(_)) {
+                return self.fits(joined, at + again, limits);
+            }
+        }
         let mut thread = Thread::at(0);
         if thread.advance(&self.head, rest, true, limits) != Advance::Accept {
             return false;

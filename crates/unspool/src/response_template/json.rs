@@ -52,6 +52,14 @@ impl Node {
         }
     }
 
+    /// The names of an object's members.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        match &self.kind {
+            NodeKind::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The JSON text; of a value that is not whole, as far as it goes.
     pub(super) fn json(&self, text: &str) -> String {
         let mut out = String::new();

@@ -393,7 +393,7 @@ fn tag<'a>(thread: &mut Option<Thread>, program: &Program, rest: &'a str, turn: 
     let thread = thread.get_or_insert_with(|| Thread::at(0));
     match thread.advance(program, rest, false, turn.cx.limits) {
         Advance::More => Tag::Undecided,
-        Advance::Fail => Tag::No,
+        Advance::Fail | Advance::Another | Advance::Ended => Tag::No,
         Advance::Accept => Tag::Read { key: thread.value(Slot::Key, rest), len: thread.pos },
     }
 }

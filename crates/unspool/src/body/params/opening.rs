@@ -73,7 +73,7 @@ impl Opening {
             match head.thread.advance(&spec.template(head.template).opening, &held, false, limits) {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
-                Advance::More | Advance::Fail => {
+                Advance::More | Advance::Fail | Advance::Another | Advance::Ended => {
                     let head = self.heads.remove(0);
                     let has_key = !head.lacks_opener && head.thread.value(Slot::Key, &held).is_some();
                     if self.failed.is_none() && has_key {

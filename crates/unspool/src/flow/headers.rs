@@ -1,0 +1,172 @@
+//! Whole headers of calls, one behind the other: a header that stands there twice counts once, and one that another
+//! call's header follows is a call without arguments.
+
+use std::borrow::Cow;
+
+use crate::body::params::escape;
+use crate::body::{BodyMachine, Eof};
+use crate::format::template::Slot;
+use crate::head::{Program, Thread};
+use crate::request::ToolChoice;
+use crate::scan::{Match, blanks};
+
+use super::calls::Opened;
+use super::numbered::{AlternativeId, OpeningId};
+use super::opening::in_tags;
+use super::state::{Mode, Origin};
+use super::tables::{Alternative, Guided};
+use super::{Flow, Go};
+
+/// A whole header.
+struct Header {
+    alternative: AlternativeId,
+    thread: Thread,
+    name: String,
+    id: Option<String>,
+}
+
+impl Header {
+    fn is_again(&self, other: &Self) -> bool {
+        self.name == other.name && self.id == other.id
+    }
+}
+
+impl Flow<'_> {
+    /// Behind the whole header that thread `i` has read, another call's opener stands: reads on there.
+    pub(crate) fn another(&mut self, i: usize) -> Go {
+        let tables = self.tables;
+        let held = in_tags(&self.w[self.pos..], tables.marks);
+        let Mode::Head(head) = &self.s.mode else { return Go::Wait };
+        let at = head.threads[i].1.pos;
+        let at = at + blanks(&held.as_bytes()[at..]);
+        let found = self.header_at(&held.as_bytes()[at..]);
+        let threads: Vec<_> = found.map_or_else(Vec::new, |(opening, len)| {
+            let named = self.alternatives(opening).filter(|i| self.is_named(*i));
+            named.map(|alternative| (alternative, Thread::at(at + len))).collect()
+        });
+        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
+        head.last = head.last.max(at);
+        let header = head.threads.swap_remove(i);
+        head.before.push(header);
+        head.threads = threads;
+        Go::Again
+    }
+
+    /// The opener of a call that stands at the start of `rest`, and how long it is.
+    fn header_at(&self, rest: &[u8]) -> Option<(OpeningId, usize)> {
+        let all = self.tables.headers.iter().filter_map(|(literal, opening)| match literal.at(rest) {
+            Match::Full(n) => Some((*opening, n)),
+            _ => None,
+        });
+        all.max_by_key(|(_, n)| *n)
+    }
+
+    fn is_named(&self, alternative: AlternativeId) -> bool {
+        let form = self.tables.alternatives[alternative].form;
+        !self.tables.forms[form].body.machine().names_itself()
+    }
+
+    /// Whether a header that the output ends behind is a call without arguments: its last marker is a special token.
+    pub(crate) fn ends_special(&self, thread: &Thread) -> bool {
+        let rest = &self.w[self.pos..];
+        let header = rest[..thread.pos].trim_end();
+        self.eof == Eof::Stop
+            && rest[thread.pos..].trim().is_empty()
+            && self.tables.special.iter().any(|special| header.ends_with(special.as_str()))
+    }
+
+    /// All these headers are calls'; the last one's arguments begin, unless it `is_empty`. False: one has no name.
+    pub(crate) fn announce_headers(
+        &mut self,
+        headers: Vec<(AlternativeId, Thread)>,
+        (mut origin, is_empty): (Origin, bool),
+    ) -> bool {
+        let w = self.w;
+        let raw = &w[self.pos..];
+        let held = in_tags(raw, self.tables.marks);
+        let named = headers.into_iter().map(|(alternative, thread)| {
+            let (name, id) = self.header_name(alternative, &thread, &held);
+            Header { alternative, thread, name, id }
+        });
+        let named: Vec<Header> = named.collect();
+        if named.iter().any(|header| header.name.is_empty()) {
+            return false;
+        }
+        let (start, mut from) = (self.pos, 0);
+        let mut groups = named.chunk_by(Header::is_again).peekable();
+        while let Some(same) = groups.next() {
+            let is_last = groups.peek().is_none();
+            let (mut opened, machine) = self.opened(same, from, (start, raw));
+            opened.closed |= !is_last || is_empty;
+            opened.origin = origin;
+            from += opened.raw.len();
+            self.pos = start + from;
+            self.announce(&opened, machine);
+            let lead = blanks(&raw.as_bytes()[from..]);
+            origin = Origin { place: self.s.place, fresh: self.s.fresh, lead, first: lead };
+        }
+        true
+    }
+
+    /// What a header says that stands there once or more often; its bytes are `raw[from..]` up to its last end.
+    fn opened(&self, same: &[Header], from: usize, (start, raw): (usize, &str)) -> (Opened, BodyMachine) {
+        let alternatives = &self.tables.alternatives;
+        let last = &same[same.len() - 1];
+        let form = alternatives[last.alternative].form;
+        let mut again: Vec<(usize, usize)> = Vec::new();
+        for (i, header) in same.iter().enumerate() {
+            again.extend(header.thread.repeats.iter().copied());
+            if let Some(next) = same.get(i + 1) {
+                let end = header.thread.pos;
+                again.push((end + blanks(&raw.as_bytes()[end..]), next.thread.pos));
+            }
+        }
+        let shift = |ranges: &[(usize, usize)]| ranges.iter().map(|(a, b)| (a - from, b - from)).collect();
+        let opened = Opened {
+            form,
+            block: same.iter().any(|header| alternatives[header.alternative].block.is_some()),
+            name: last.name.clone(),
+            id: last.id.clone(),
+            closed: last.thread.closed,
+            origin: Origin::default(),
+            raw: raw[from..last.thread.pos].to_owned(),
+            start: self.offset(start + from),
+            strays: shift(&last.thread.strays),
+            repeats: shift(&again),
+        };
+        (opened, self.tables.forms[form].body.machine())
+    }
+
+    /// Name and native id, as the request or the slots of an opening say.
+    fn header_name(&self, alternative: AlternativeId, thread: &Thread, held: &str) -> (String, Option<String>) {
+        let Alternative { guided, program, .. } = &self.tables.alternatives[alternative];
+        match (guided, &self.wishes.choice) {
+            (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
+            _ => self.read_name(program, thread, held),
+        }
+    }
+
+    /// Name and native id, from the slots of an opening.
+    fn read_name(&self, program: &Program, thread: &Thread, held: &str) -> (String, Option<String>) {
+        let id = thread.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
+        if let Some(name) = thread.value(Slot::Name, held) {
+            let escaped = self.tables.words.entities && program.is_attribute(Slot::Name);
+            let name = if escaped { escape::decode(name) } else { Cow::Borrowed(name) };
+            return (name.into_owned(), id.filter(|id| !id.is_empty()));
+        }
+        let id = id.unwrap_or_default();
+        let pattern = self.tables.words.native_ids.as_deref().unwrap_or("{name}");
+        let (before, after) = pattern.split_once("{name}").unwrap_or(("", ""));
+        let separator = after.split("{index}").next().unwrap_or("");
+        let tail = id.strip_prefix(before).unwrap_or(&id);
+        let counted = tail.rsplit_once(separator).filter(|(_, index)| !separator.is_empty() && is_number(index));
+        match counted.map(|(name, _)| name.to_owned()) {
+            Some(name) => (name, Some(id)),
+            None => (tail.to_owned(), None),
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
