@@ -90,6 +90,8 @@ struct Open {
     events: Fold,
     tokens: u64,
     reasoning: u64,
+    /// Tokens of white space that the parser holds: what comes behind them says whose they are.
+    blank: u64,
 }
 
 enum State {
@@ -257,7 +259,11 @@ impl Reply {
         let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
         self.open.tokens += count;
         if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
-            self.open.reasoning += count;
+            self.open.reasoning += count + std::mem::take(&mut self.open.blank);
+        } else if fold.events.is_empty() && text.trim().is_empty() {
+            self.open.blank += count;
+        } else {
+            self.open.blank = 0;
         }
         if self.open.events.events.is_empty() {
             self.open.events = fold;
@@ -276,6 +282,7 @@ impl Reply {
     /// What is open stays.
     fn settle(&mut self) -> Vec<ReplyEvent> {
         let open = std::mem::take(&mut self.open);
+        self.open.blank = open.blank;
         self.tokens.completion += open.tokens;
         self.tokens.reasoning += open.reasoning;
         open.events.events

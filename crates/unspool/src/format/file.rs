@@ -148,6 +148,8 @@ pub struct Reasoning {
     pub after: AfterThought,
     /// Who writes the opener.
     pub opener: Opener,
+    /// What a thought may begin with at the very start of the output, its opener being left out.
+    pub bare: Option<String>,
     /// Where thoughts go.
     pub into: Into,
 }
