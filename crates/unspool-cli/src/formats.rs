@@ -10,6 +10,7 @@ use unspool::setup::Half;
 use unspool::suggest;
 use unspool::{Registry, Setup};
 
+mod file;
 mod markdown;
 
 use crate::failure::Failure;
@@ -20,13 +21,15 @@ Examples:
   unspool formats
   unspool formats qwen3_coder
   unspool formats Qwen/Qwen3-8B
+  unspool formats my_model.toml
   unspool formats kimi_k2 --explain
   unspool formats --json | jq -r '.[] | select(.tools) | .name'";
 
 /// What to list, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); without it, the table of all names
+    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); or a format file of your own, whose
+    /// examples are read; without it, the table of all names
     name: Option<String>,
 
     /// Also print the compiled states, what may follow in each, and the limits
@@ -94,7 +97,10 @@ struct Calls {
 
 /// Prints the table or one format.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let registry = options.plugins.registry()?;
+    let mut registry = options.plugins.registry()?;
+    if let Some(path) = options.name.as_deref().filter(|name| file::is_file(name)) {
+        return own_file(&mut registry, path, options.json);
+    }
     let rows = rows(&registry)?;
     let text = match &options.name {
         None if options.json => json(&rows)?,
@@ -106,6 +112,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         },
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+/// A file of one's own, and whether its examples are true.
+fn own_file(registry: &mut Registry, path: &str, as_json: bool) -> Result<(), Failure> {
+    let tried = file::tried(registry, path)?;
+    let text = if as_json { json(&tried)? } else { tried.told() };
+    anstream::stdout().write_all(text.as_bytes())?;
+    if tried.is_true() { Ok(()) } else { Err(Failure::Differs) }
 }
 
 fn one(registry: &Registry, row: &Row, options: &Options) -> Result<String, Failure> {
@@ -205,7 +219,7 @@ fn calls(words: &FormatFile, file: String, goes_with: Vec<String>) -> Calls {
     Calls {
         file,
         models: words.models.tools.to_vec(),
-        call: words.tools.call.first().cloned().or_else(|| words.checkpoint.clone()),
+        call: words.tools.written.first().or(words.tools.call.first()).cloned().or_else(|| words.checkpoint.clone()),
         block: words.tools.block.first().cloned(),
         goes_with,
     }

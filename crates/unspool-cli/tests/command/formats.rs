@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::unspool;
+use crate::{TempFile, unspool};
 
 #[test]
 fn the_table_has_every_name() {
@@ -85,4 +85,24 @@ fn another_servers_name_is_told_the_flags() {
     assert_eq!(out, "alias      gpt-oss\nflags      --reasoning-parser openai_gptoss --tool-call-parser openai\n");
     let found: Value = serde_json::from_str(&unspool(&["formats", "qwen25", "--json"], "").clean()).expect("JSON");
     assert_eq!(found, json!({"alias": "qwen25", "reasoning": null, "tools": "hermes"}));
+}
+
+#[test]
+fn the_examples_of_a_file_are_read() {
+    let text = "names.tools = [\"heron\"]\ntools.call = \"<c>{envelope}</c>\"\n\
+                [[example]]\ntext = 'So.<c>{\"name\": \"tide\", \"arguments\": {\"days\": 3}}</c>'\ncontent = \"So.\"\n\
+                calls = [{ name = \"tide\", arguments = { days = 3 } }]\n";
+    let good = TempFile::new("heron.toml", text);
+    let out = unspool(&["formats", good.path()], "").clean();
+    assert!(out.contains("name       --tool-call-parser heron\nexample 1  true"), "{out}");
+    let bad = TempFile::new("heron.toml", &text.replace("days = 3 }", "days = 4 }"));
+    let run = unspool(&["formats", bad.path()], "");
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let differs = "example 1  read otherwise:\n           call: tide({\"days\":3}), not tide({\"days\":4})\n";
+    assert!(run.out.ends_with(differs), "{}", run.out);
+    let tried: Value = serde_json::from_str(&unspool(&["formats", good.path(), "--json"], "").clean()).expect("JSON");
+    assert_eq!((&tried["tools"], &tried["examples"]), (&json!(["heron"]), &json!([[]])));
+    let old = TempFile::new("heron.toml", &text.replace("[[example]]", "tools.silent = \"json\"\n[[example]]"));
+    let run = unspool(&["formats", old.path()], "");
+    assert!(run.code == Some(0) && run.err.contains("`tools.silent` is an old word"), "{}", run.err);
 }
