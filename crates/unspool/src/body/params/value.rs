@@ -334,6 +334,11 @@ impl Value {
                 Match::No => {}
             }
             let again = end + spec.blanks.before(&bytes[end..]);
+            match spec.misspelled_end(&bytes[again..], turn.cx.limits.blank) {
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                Match::Full(_) => break,
+                Match::Partial | Match::No => {}
+            }
             match spec.bare_key(self.template, &bytes[again..], turn.cx.limits.name) {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 Match::Full(_) => break,
