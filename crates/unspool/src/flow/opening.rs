@@ -113,11 +113,15 @@ impl Flow<'_> {
         }
         // A recipient is one word, so prose is let go at its next blank.
         let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
-        let prose = head.message
-            && head.threads.iter().all(is_recipient)
-            && held[head.origin.first..].contains(char::is_whitespace);
-        if head.threads.is_empty() || prose || held.len() > most {
-            let (origin, last) = (head.origin, head.last);
+        let is_prose = || {
+            head.message
+                && head.threads.iter().all(is_recipient)
+                && held[head.origin.first..].contains(char::is_whitespace)
+        };
+        if head.threads.is_empty() || held.len() > most || is_prose() {
+            // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
+            let fitted = head.threads.iter().map(|(_, thread)| thread.pos);
+            let (origin, last) = (head.origin, fitted.fold(head.last, usize::max));
             if head.message {
                 self.s.mode = Mode::Text;
                 self.begin_text(self.pos + origin.first);
