@@ -15,11 +15,13 @@ mod template;
 mod usage;
 mod wire;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use args::{Cli, Command};
+use failure::Failure;
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == unspool_text::sandbox::ARGUMENT) {
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => match usage::failure(&error) {
             Some(failure) => return failure.report(),
-            None => error.exit(),
+            None => return page(&error),
         },
     };
     let result = match cli.command {
@@ -50,5 +52,14 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Prints a page that was asked for: help or the version.
+fn page(page: &clap::Error) -> ExitCode {
+    let code = u8::try_from(page.exit_code()).unwrap_or(1);
+    match page.print().and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::from(code),
+        Err(error) => Failure::from(error).report(),
     }
 }

@@ -91,7 +91,11 @@ impl App {
         let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
         let continuations = Continuations::new(config, Arc::clone(&backend), held, (pair.clone(), Arc::clone(&model)));
-        let raw_log = config.answers.log_raw.as_deref().map(|folder| RawLog::create(folder, pair.vocabulary()));
+        let raw_log = config
+            .answers
+            .log_raw
+            .as_deref()
+            .map(|folder| RawLog::create(folder, pair.vocabulary(), config.answers.log_raw_size));
         Ok(Self {
             metrics: Arc::new(metrics),
             answers: config.answers.clone(),

@@ -66,6 +66,8 @@ pub struct Step {
     pub tokens: TokenCounts,
     /// Set in the last step.
     pub ending: Option<Ending>,
+    /// The answer was begun anew: what came before is void. Only where nobody sees it before its end.
+    pub anew: bool,
 }
 
 /// The oddities of an answer, for the surfaces that show them behind it.
@@ -91,6 +93,11 @@ impl Notes {
             ReplyEvent::Note(note) => Some(note.clone()),
             _ => None,
         }));
+    }
+
+    /// All that came is void.
+    pub fn forget(&mut self) {
+        self.all.clear();
     }
 
     /// All of them as a JSON list; `None`: they are not wanted.

@@ -149,10 +149,21 @@ const LENGTHS: [&str; 9] = [
 /// Kinds of stretching whose lengths are stretched already; vLLM's list.
 const STRETCHED: [&str; 6] = ["su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"];
 
+/// The bytes of a file on a disk. Pipes and devices may have no end, or nobody who writes.
+///
+/// # Errors
+/// It cannot be read, or is of another kind.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if std::fs::metadata(path)?.is_file() {
+        return std::fs::read(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+}
+
 /// The text of a file; `None`: there is none.
 fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
     let path = folder.join(name);
-    match std::fs::read(&path) {
+    match read_regular(&path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
             TextError::new(format!("{} is no text", path.display()))
                 .hint("a SentencePiece model is not read here; convert the tokenizer to tokenizer.json")

@@ -9,6 +9,7 @@ use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
+use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
@@ -106,6 +107,10 @@ impl Pair {
         let plan = if plain { self.plan(&kwargs, true)? } else { base };
         let prompt = Known::of(prompt, &self.inner.vocabulary);
         let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, off);
+        let says = |format: &Format| format.switches.keys.iter().any(|key| kwargs.contains_key(key));
+        let switched_off = off && plan.reasoning.as_ref().is_some_and(says);
+        state.bare_thought =
+            plan.tables.words.bare_thought.is_some() && !switched_off && !open && !state.place.thinks();
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());

@@ -476,9 +476,13 @@ impl Parser {
         let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
         if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
             let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (text, eof));
-            flow.give(text.len());
-            memory.base += text.len() as u64;
-            memory.tokens.settle(memory.base);
+            if flow.may_pass(text) {
+                flow.give(text.len());
+                memory.base += text.len() as u64;
+                memory.tokens.settle(memory.base);
+            } else {
+                self.feed_window(text, eof, sink);
+            }
         } else {
             self.feed_window(text, eof, sink);
         }

@@ -200,7 +200,17 @@ impl Registry {
         self.alias(half, name).unwrap_or(name)
     }
 
-    fn has(&self, half: Half, name: &str) -> bool {
+    /// The first version of vLLM that has a name of a half, where older ones that are still in use lack it.
+    #[must_use]
+    pub fn since(&self, half: Half, name: &str) -> Option<String> {
+        let source = self.find(half, name).ok()?;
+        let mut versions = source.names.since.iter();
+        versions.find(|(_, names)| names.iter().any(|own| own == name)).map(|(version, _)| version.clone())
+    }
+
+    /// Whether a half has a name.
+    #[must_use]
+    pub fn has(&self, half: Half, name: &str) -> bool {
         let key = (half as u8, name.to_owned());
         self.own.contains_key(&key) || builtin().by_name.contains_key(&key)
     }
@@ -296,8 +306,17 @@ impl Registry {
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
         let of_model = || self.models().ok()?.name(half, name).map(str::to_owned);
-        let hint = match of_model() {
-            Some(now) => format!("`{name}` is a model, whose parser is `{now}`"),
+        let other = || {
+            let own = self.canonical(half.other(), name);
+            self.has(half.other(), own).then(|| {
+                let partners = self.partners(half.other(), own);
+                let more = partners.first().map(|own| format!("; the {} that goes with it is `{own}`", half.noun()));
+                let (noun, flag) = (half.other().noun(), half.other().flag());
+                format!("`{name}` is a {noun}: give it to {flag}{}", more.unwrap_or_default())
+            })
+        };
+        let hint = match of_model().map(|now| format!("`{name}` is a model, whose parser is `{now}`")).or_else(other) {
+            Some(hint) => hint,
             None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {

@@ -104,6 +104,24 @@ impl Half {
             Self::Tools => "--tool-call-parser",
         }
     }
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Reasoning => Self::Tools,
+            Self::Tools => Self::Reasoning,
+        }
+    }
+
+    /// What a parser of this half is called.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Reasoning => "reasoning parser",
+            Self::Tools => "tool-call parser",
+        }
+    }
 }
 
 impl From<FileError> for SetupError {

@@ -53,6 +53,13 @@ impl Run {
         self.out
     }
 
+    /// Standard output of a run that must have gone well, and said nothing else but warnings.
+    fn warned(self) -> String {
+        let fine = self.err.lines().all(|line| line.starts_with("warning: ") || line.starts_with("  hint: "));
+        assert!(self.code == Some(0) && fine, "{}", self.err);
+        self.out
+    }
+
     /// Standard error of a run whose command line was wrong.
     fn refused(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.err);

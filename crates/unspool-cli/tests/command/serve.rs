@@ -42,11 +42,16 @@ impl Gateway {
 
     /// The body of the answer to a request with a key.
     pub(crate) fn ask(&self, what: &str, body: &str) -> Value {
+        self.ask_with_key(what, body, "sesame-street")
+    }
+
+    /// The body of the answer to a request with this key.
+    pub(crate) fn ask_with_key(&self, what: &str, body: &str, key: &str) -> Value {
         let mut stream = TcpStream::connect(&self.address).expect("the gateway listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        let head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer sesame-street\r\n\
-            content-type: application/json";
-        write!(stream, "{what} {head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("the gateway reads");
+        let head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
+        write!(stream, "{what} {head}\r\nauthorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+            .expect("the gateway reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("the gateway answers");
         let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");

@@ -19,6 +19,7 @@ use super::service::json_response;
 use super::{answer_id, checked, event_stream, raw_body};
 use crate::app::App;
 use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason};
+use crate::bounds::BodyBounds;
 use crate::error::ApiError;
 use crate::hash::request_hash;
 use crate::request::read_text;
@@ -68,6 +69,7 @@ pub(super) async fn serve(
     let parsed: CompletionBody = read_text(&raw)?;
     let model = app.model_name(parsed.model.as_deref())?;
     if app.backend().forwards() {
+        BodyBounds::check_depth(&raw)?;
         let asked = if app.answers().return_tokens_as_token_ids { with_token_ids(raw, &parsed) } else { raw };
         return match app.backend().forward(asked).await {
             Some(answer) => Ok(answer?),

@@ -31,6 +31,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::trace::TraceLayer;
 
 use crate::app::App;
+use crate::bounds;
 use crate::error::ApiError;
 
 /// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
@@ -113,7 +114,7 @@ fn json_body(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>
 /// The value of a body, if it is within the bounds of this server.
 fn checked(app: &App, body: &[u8]) -> Result<Value, ApiError> {
     app.http().bounds().check(body)?;
-    serde_json::from_slice(body).map_err(|error| ApiError::bad_body(format!("the body is not JSON: {error}")))
+    serde_json::from_slice(body).map_err(|error| bounds::not_json(&error))
 }
 
 /// Why a body was not read.

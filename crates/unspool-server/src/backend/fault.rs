@@ -25,6 +25,18 @@ pub enum BackendFault {
     CannotWrite,
 }
 
+impl BackendFault {
+    /// Whether it is the server's own, so that another one may do better.
+    #[must_use]
+    pub fn is_the_servers(self) -> bool {
+        match self {
+            Self::Unreachable | Self::TimedOut | Self::Died | Self::BadAnswer => true,
+            Self::Refused(status) => matches!(status, 429 | 500 | 502 | 503 | 504),
+            Self::Exhausted | Self::CannotWrite => false,
+        }
+    }
+}
+
 /// A backend's fault, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendError {

@@ -48,7 +48,14 @@ pub struct AnswerConfig {
     /// Folder for a file with the raw output of every answer, which `--backend replay:FILE` plays again
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub log_raw: Option<PathBuf>,
+
+    /// Bytes of such a file after which another one follows; 0: never
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = RAW_LOG_SIZE))]
+    pub log_raw_size: u64,
 }
+
+/// Bytes of a file of raw outputs after which another one follows.
+const RAW_LOG_SIZE: u64 = 1 << 30;
 
 impl Default for AnswerConfig {
     fn default() -> Self {
@@ -62,6 +69,7 @@ impl Default for AnswerConfig {
             return_tokens_as_token_ids: false,
             max_model_len: None,
             log_raw: None,
+            log_raw_size: RAW_LOG_SIZE,
         }
     }
 }

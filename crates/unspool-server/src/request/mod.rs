@@ -15,6 +15,7 @@ pub use self::body::{
 };
 pub(crate) use self::form::Asked;
 pub use self::tools::ToolRules;
+use crate::bounds::not_json;
 use crate::error::ApiError;
 use crate::hash::request_hash;
 
@@ -197,6 +198,13 @@ impl ChatRequest {
         Ok(request)
     }
 
+    /// Given as it is written, or whole, on a surface that has its own words for that.
+    #[must_use]
+    pub fn streamed(self, streamed: bool) -> Self {
+        let delivery = if streamed { Delivery::Stream { usage: false, continuous: false } } else { Delivery::Whole };
+        Self { delivery, ..self }
+    }
+
     /// Lets go of the conversation, once the prompt is made of it. Its last message stays: backends that make answers up look
     /// at it.
     pub fn forget_conversation(&mut self) {
@@ -340,7 +348,7 @@ pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T,
 
 /// The fields of a body's text, of which what is not asked for is not kept.
 pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, ApiError> {
-    let not_json = |error: serde_json::Error| ApiError::bad_body(format!("the body is not JSON: {error}"));
+    let not_json = |error: serde_json::Error| not_json(&error);
     let mut json = serde_json::Deserializer::from_slice(body);
     // A struct could be read from a list as well.
     if body.trim_ascii_start().first() != Some(&b'{') {

@@ -57,6 +57,31 @@ async fn bodies_that_would_multiply_are_refused_with_the_field() {
 }
 
 #[tokio::test]
+async fn what_is_nested_too_deep_is_told_alike_at_every_door() {
+    let url = backend(|_| (StatusCode::OK, "{}").into_response()).await;
+    let gateway = in_front(&url, ServeConfig::default()).await;
+    let doors = [
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/v1/chat/completions/render",
+        "/tokenize",
+        "/detokenize",
+    ];
+    for path in doors {
+        let body = format!("{{\"model\":\"m\",\"x\":{}{}}}", "[".repeat(127), "]".repeat(127));
+        let request = gateway.client.post(format!("{}{path}", gateway.base)).header("content-type", "application/json");
+        let response = request.body(body).send().await.expect("the gateway answers");
+        let (status, error) = (response.status(), json_of(response).await);
+        let told = error["error"]["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && told.starts_with("the body is nested deeper than 127 levels"), "{path}: {error}");
+    }
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn how_much_a_body_may_hold_is_set_by_flags() {
     let gateway = with_http(HttpConfig { max_messages: 2, max_tools: 1, max_parts: 3, ..HttpConfig::default() }).await;
     let message = |content: serde_json::Value| json!({"role": "user", "content": content});

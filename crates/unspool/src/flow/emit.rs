@@ -16,6 +16,7 @@ impl Flow<'_> {
         let w = self.w;
         let from = self.pos;
         self.pos = to;
+        self.s.long_run = crate::scan::is_blank(w.as_bytes()[to - 1]);
         self.text_of_place(&w[from..to], self.offset(from));
     }
 
@@ -155,6 +156,7 @@ impl Flow<'_> {
 
     /// The output is over: what is held goes where it belongs.
     pub(crate) fn end(&mut self) {
+        self.end_piece();
         self.give(self.w.len());
         self.tell_unplaced();
         if self.s.place.thinks() && self.offset(self.pos) > 0 {

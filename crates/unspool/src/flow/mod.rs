@@ -7,6 +7,7 @@ mod act;
 mod calls;
 pub(crate) mod channels;
 mod closers;
+mod edges;
 mod emit;
 pub(crate) mod explain;
 mod headers;

@@ -79,7 +79,7 @@ impl Flow<'_> {
     }
 
     /// Whether it is the next message that may open, not a call.
-    fn opens_message(&self, opening: OpeningId) -> bool {
+    pub(crate) fn opens_message(&self, opening: OpeningId) -> bool {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
@@ -242,19 +242,19 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last])
             && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
         {
-            // White space beside it stays.
-            if origin.fresh {
-                self.lead(self.pos + origin.lead, false);
-            } else {
-                self.give(self.pos + origin.lead);
-            }
+            self.vanish(self.pos + origin.lead);
             self.pos = to;
             self.s.seen = 0;
             return;
         }
         self.s.opener_is_text = true;
-        let at = self.offset(self.pos);
-        self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
+        let at = self.offset(self.pos + origin.lead);
+        self.note(
+            DiagnosticKind::NoCallFollows,
+            at,
+            &held[origin.lead..last],
+            "no call follows this opener; it is text",
+        );
         self.begin_text(to);
     }
 
@@ -296,7 +296,8 @@ impl Flow<'_> {
         }
         if !bare {
             self.s.opener_is_text = true;
-            self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
+            let (at, opener) = (start + early.origin.lead as u64, &raw[early.origin.lead..]);
+            self.note(DiagnosticKind::NoCallFollows, at, opener, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.begin_text(end);

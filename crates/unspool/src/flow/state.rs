@@ -55,6 +55,11 @@ impl Place {
         Self::Dropped,
     ];
 
+    /// Whether a piece of text here loses the white space at its edges, if the format's pieces do.
+    pub(crate) fn has_edges(self) -> bool {
+        !matches!(self, Self::Header | Self::Broken | Self::Raw | Self::Dropped)
+    }
+
     /// Whether text here is a thought.
     pub(crate) fn thinks(self) -> bool {
         matches!(self, Self::Reason | Self::ReasonFresh)
@@ -128,6 +133,8 @@ pub(crate) struct Call {
     pub(crate) start: u64,
     /// Raw text of the call, kept while its events wait.
     pub(crate) raw: Option<String>,
+    /// White space before the call, which is text if the call is, and whether no text stood before it.
+    pub(crate) lead: Option<(String, bool)>,
 }
 
 /// A call that was announced.
@@ -156,6 +163,14 @@ pub(crate) struct State {
     pub(crate) fresh: bool,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
+    /// Nothing has come yet, and a thought may begin without its opener.
+    pub(crate) bare_thought: bool,
+    /// The run of text stands behind a call or a thought, not at the output's beginning.
+    pub(crate) behind: bool,
+    /// White space in front of markers that vanished, at the start of a run of text.
+    pub(crate) pending: String,
+    /// The text given ends in white space that is too long to be an edge.
+    pub(crate) long_run: bool,
     /// Bytes of the window known to be white space (or header).
     pub(crate) seen: usize,
     pub(crate) thought_done: bool,
@@ -203,6 +218,10 @@ impl State {
             mode: Mode::Text,
             fresh: true,
             strip: None,
+            bare_thought: false,
+            behind: false,
+            pending: String::new(),
+            long_run: false,
             seen: 0,
             thought_done: false,
             content_said: false,

@@ -74,6 +74,8 @@ pub(crate) struct Words {
     pub(crate) wait_after: bool,
     pub(crate) into_content: bool,
     pub(crate) has_thoughts: bool,
+    /// Pieces of a field lose white space beside markup.
+    pub(crate) edges: bool,
     pub(crate) unanswered: Option<String>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) native_ids: Option<String>,
@@ -86,6 +88,8 @@ pub(crate) struct Words {
     pub(crate) by_id: bool,
     /// The first thought's opener as it is written, for `into = content`.
     pub(crate) opener: String,
+    /// What a thought without its opener begins with at the output's start.
+    pub(crate) bare_thought: Option<String>,
     /// What passes unread.
     pub(crate) raw: Raw,
 }
@@ -493,6 +497,8 @@ impl Builder<'_> {
             one_block,
             wait_after: reasoning.is_some_and(|f| f.reasoning.after == AfterThought::Wait),
             into_content: reasoning.is_some_and(|f| f.reasoning.into == Into::Content),
+            edges: self.both().all(|f| f.channels.is_none() && f.start.state != StartState::Header)
+                && reasoning.is_none_or(|f| f.reasoning.into != Into::Content),
             has_thoughts: !thoughts.is_empty() && !self.source.plain,
             unanswered: reasoning.and_then(|f| f.cutoff.unanswered.clone()),
             filters,
@@ -501,6 +507,7 @@ impl Builder<'_> {
             doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
+            bare_thought: reasoning.and_then(|f| f.reasoning.bare.clone()).filter(|_| !self.source.plain),
             raw: self.source.raw,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }

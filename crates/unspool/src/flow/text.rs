@@ -27,18 +27,22 @@ impl<'a> Flow<'a> {
         let bytes = self.w.as_bytes();
         let mut from = self.pos;
         loop {
+            let edges = self.has_edges();
             let Some(at) = set.candidate(bytes, from) else {
-                self.give(self.w.len());
+                let end = self.w.len();
+                let ends = edges && (!self.over() || self.s.place.thinks());
+                self.give(if ends { self.edge(end) } else { end });
                 return Go::Wait;
             };
             match self.look(set, at) {
                 At::Nothing => from = at + 1,
                 At::Partial => {
-                    self.give(at);
+                    self.give(if edges { self.edge(at) } else { at });
                     return Go::Wait;
                 }
                 At::Found(found) => {
-                    self.give(at);
+                    let ends = edges && self.ends_piece(set.patterns[found.pattern].action);
+                    self.give(if ends { self.edge(at) } else { at });
                     self.act(at, found);
                     return Go::Again;
                 }
@@ -92,6 +96,11 @@ impl<'a> Flow<'a> {
     /// Framing was dropped; where two pieces of a field meet it stays.
     fn stripped(&mut self, n: usize, of_marker: bool) {
         let text = &self.w[self.pos..self.pos + n];
+        if !of_marker && self.has_edges() && (self.s.behind || self.s.place.thinks()) {
+            // White space; what comes behind it says whether it is an edge.
+            self.keep_pending(self.pos + n);
+            return;
+        }
         if !of_marker {
             if self.s.place.thinks() {
                 self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
@@ -107,6 +116,11 @@ impl<'a> Flow<'a> {
 
     /// At the start of a run: white space waits for what comes behind it.
     fn fresh(&mut self) -> Go {
+        if self.s.bare_thought
+            && let Some(go) = self.bare_thought()
+        {
+            return go;
+        }
         let bytes = self.w.as_bytes();
         let known = self.s.seen;
         let n = known + blanks(&bytes[self.pos + known..]);
@@ -119,7 +133,9 @@ impl<'a> Flow<'a> {
         if at == bytes.len() {
             if self.over() {
                 // Only white space came: it goes, or ends the thought.
-                if self.s.place.thinks() {
+                if self.has_edges() {
+                    self.end_fresh();
+                } else if self.s.place.thinks() {
                     self.give(at);
                 }
                 self.pos = at;
@@ -161,6 +177,9 @@ impl<'a> Flow<'a> {
                         return Go::Again;
                     }
                 }
+                if self.has_edges() {
+                    self.drop_leading(at);
+                }
                 // The text is looked at again as a run: its first byte begins no pattern.
                 self.text_starts(at + first);
                 Go::Again
@@ -168,8 +187,38 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// At the output's very start: a thought begins although its opener is missing, or not.
+    fn bare_thought(&mut self) -> Option<Go> {
+        let tables = self.tables;
+        let bare = tables.words.bare_thought.as_deref().unwrap_or_default();
+        match prefix(bare.as_bytes(), self.w.as_bytes()) {
+            Match::Partial if !self.over() => Some(Go::Wait),
+            Match::Full(n) if !self.s.place.thinks() && n > 0 => {
+                self.s.bare_thought = false;
+                let opener = &tables.words.opener;
+                self.repaired(self.base, "", opener, "the thought's opener is missing");
+                self.pos = n;
+                self.s.place = Place::ReasonFresh;
+                Some(Go::Again)
+            }
+            _ => {
+                self.s.bare_thought = false;
+                None
+            }
+        }
+    }
+
     /// Text begins: the place says which field it is, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
+        if self.s.fresh && self.has_edges() {
+            let n = blanks(self.w[self.pos..to].as_bytes());
+            if n + self.s.pending.len() > self.limits.blank {
+                let pending = std::mem::take(&mut self.s.pending);
+                self.text_of_place(&pending, self.offset(self.pos));
+            } else {
+                self.drop_leading(self.pos + n);
+            }
+        }
         self.text_starts(to);
         self.give(to);
     }

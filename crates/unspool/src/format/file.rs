@@ -130,6 +130,8 @@ pub struct Names {
     /// Other names for names of this file: those of other servers, and those of yore. One that stands for a name of each half
     /// is that half's there.
     pub alias: BTreeMap<String, List>,
+    /// Versions of vLLM, and the names that older ones lack.
+    pub since: BTreeMap<String, List>,
 }
 
 /// `[reasoning]`
@@ -146,6 +148,8 @@ pub struct Reasoning {
     pub after: AfterThought,
     /// Who writes the opener.
     pub opener: Opener,
+    /// What a thought may begin with at the very start of the output, its opener being left out.
+    pub bare: Option<String>,
     /// Where thoughts go.
     pub into: Into,
 }

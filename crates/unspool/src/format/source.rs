@@ -302,9 +302,17 @@ fn list_of(value: Option<&Value>) -> List {
 
 fn names_in(table: &Table) -> Names {
     let list = |key: &str| list_of(table.get("names").and_then(|names| names.get(key)));
-    let aliases = table.get("names").and_then(|names| names.get("alias")).and_then(Value::as_table);
-    let alias = aliases.into_iter().flatten().map(|(alias, names)| (alias.clone(), list_of(Some(names)))).collect();
-    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), alias }
+    let map = |key: &str| {
+        let table = table.get("names").and_then(|names| names.get(key)).and_then(Value::as_table);
+        table.into_iter().flatten().map(|(word, names)| (word.clone(), list_of(Some(names)))).collect()
+    };
+    Names {
+        reasoning: list("reasoning"),
+        tools: list("tools"),
+        model_type: list("model_type"),
+        alias: map("alias"),
+        since: map("since"),
+    }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.

@@ -80,6 +80,7 @@ async fn answer(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (request, streamed) = read(app, headers, body, true)?;
+    let request = request.streamed(streamed);
     let model = app.model_name(request.model.as_deref())?;
     let frame = Frame { id: answer_id("msg", headers), model, notes: Notes::new(request.diagnostics) };
     let hash = request.hash;

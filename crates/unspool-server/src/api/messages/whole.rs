@@ -14,6 +14,10 @@ pub(super) async fn answer(mut frame: Frame, mut reply: Reply) -> Result<Respons
     let (mut blocks, mut row, mut last) = (Blocks::default(), Vec::new(), None);
     while let Some(step) = reply.next().await {
         let step = step?;
+        if step.anew {
+            (blocks, row) = (Blocks::default(), Vec::new());
+            frame.notes.forget();
+        }
         frame.notes.take(&step.events);
         row.extend(blocks.take(step.events));
         last = step.ending.map(|ending| (ending, step.tokens)).or(last);

@@ -38,6 +38,12 @@ impl Items {
         Self { tools, done: Vec::new(), open: None }
     }
 
+    /// All that came is void.
+    pub(super) fn forget(&mut self) {
+        self.done.clear();
+        self.open = None;
+    }
+
     /// The finished items.
     pub(super) fn done(&self) -> &[Value] {
         &self.done

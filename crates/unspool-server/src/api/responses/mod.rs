@@ -65,7 +65,7 @@ async fn answer(
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
     let (chat, tools) = convert::chat_body(object, &parsed)?;
-    let request = app.chat_request(chat)?;
+    let request = app.chat_request(chat)?.streamed(parsed.stream == Some(true));
     let model = app.model_name(request.model.as_deref())?;
     let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
     let frame = Frame { fixed, notes: Notes::new(request.diagnostics) };
@@ -87,6 +87,11 @@ async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Respo
     let mut outcome = Outcome::Running;
     while let Some(step) = reply.next().await {
         let step = step?;
+        if step.anew {
+            blocks = Blocks::default();
+            items.forget();
+            frame.notes.forget();
+        }
         frame.notes.take(&step.events);
         for event in blocks.take(step.events) {
             items.take(event, false, &mut nobody);

@@ -135,8 +135,8 @@ impl Remote {
             };
             match opened {
                 Ok(pieces) => return Ok(leased(pieces, lease)),
-                Err(error) if is_the_servers(error.fault) => {
-                    self.pool.failed(&lease, error.fault);
+                Err(error) if error.fault.is_the_servers() => {
+                    lease.failed(error.fault);
                     if others {
                         // Its words may quote the prompt.
                         tracing::warn!(fault = ?error.fault, "a backend failed before its answer began, another is asked");
@@ -179,15 +179,6 @@ fn constrained(error: BackendError, job: &Job) -> BackendError {
     }
 }
 
-/// Whether a fault is the server's own, so that another may do better.
-fn is_the_servers(fault: BackendFault) -> bool {
-    match fault {
-        BackendFault::Unreachable | BackendFault::TimedOut | BackendFault::Died | BackendFault::BadAnswer => true,
-        BackendFault::Refused(status) => matches!(status, 429 | 500 | 502 | 503 | 504),
-        BackendFault::Exhausted | BackendFault::CannotWrite => false,
-    }
-}
-
 /// Waits for the first piece, so that a failure before it is known.
 async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     match pieces.next().await {
@@ -197,10 +188,16 @@ async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     }
 }
 
-/// The pieces with the server's lease, which ends with them.
+/// The pieces with the server's lease, which ends with them. A server that fails in the middle is known to have failed.
 fn leased(pieces: Pieces, lease: Lease) -> Pieces {
-    streams::unfold((pieces, lease), |(mut pieces, lease)| async { Some((pieces.next().await?, (pieces, lease))) })
-        .boxed()
+    let next = |(mut pieces, lease): (Pieces, Lease)| async {
+        let piece = pieces.next().await?;
+        if let Err(error) = &piece {
+            lease.failed(error.fault);
+        }
+        Some((piece, (pieces, lease)))
+    };
+    streams::unfold((pieces, lease), next).boxed()
 }
 
 /// The address without what the kind's paths begin with.
@@ -235,6 +232,10 @@ impl Backend for Remote {
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {
         pool::watch(&self.pool, &self.http);
         Box::pin(async move { self.open_somewhere(&job).await })
+    }
+
+    fn has_several(&self) -> bool {
+        self.pool.len() > 1
     }
 
     fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {

@@ -259,8 +259,18 @@ fn wait_for_value(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<
     if searched - head.thread.pos > turn.cx.limits.argument {
         return no_opening(turn, Some(head));
     }
+    if turn.is_last() {
+        let held = turn.rest();
+        if let Some(key) = head.thread.value(Slot::Key, held) {
+            turn.object.key(turn.cx.out, &turn.spec.key(key));
+        }
+        turn.at += head.thread.pos;
+        note_cut_opening(turn, held[head.thread.pos..searched.min(held.len())].trim());
+        turn.at = turn.input.len();
+        return Next::Over(Status::Done { complete: false });
+    }
     opening.keep(head, searched);
-    if turn.is_last() { cut_opening(turn, opening) } else { Next::Wait }
+    Next::Wait
 }
 
 /// The output ends between two parameters (half a marker apart).
