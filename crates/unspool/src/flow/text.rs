@@ -211,7 +211,7 @@ impl<'a> Flow<'a> {
     /// Text begins: the place says which field it is, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
         if self.s.fresh && self.has_edges() {
-            let n = blanks(self.w[self.pos..to].as_bytes());
+            let n = blanks(&self.w.as_bytes()[self.pos..to]);
             if n + self.s.pending.len() > self.limits.blank {
                 let pending = std::mem::take(&mut self.s.pending);
                 self.text_of_place(&pending, self.offset(self.pos));
