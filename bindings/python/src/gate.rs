@@ -31,6 +31,12 @@ impl Gate {
         self.core.is_reasoning_end()
     }
 
+    /// Whether reasoning ended in the step that was taken last.
+    #[getter]
+    fn ended_in_step(&self) -> bool {
+        self.core.ended_in_step()
+    }
+
     /// `(content, constraint)` in ids of the output: the first that is not reasoning, and the first that a grammar may forbid.
     /// None: reasoning is not over.
     #[getter]

@@ -1,12 +1,13 @@
 //! A compiled pair of formats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::Value;
-use unspool::{Delta, FinishReason, IncompleteCalls, Limit, Limits, Request, Setup};
+use unspool::{CallIds, Delta, EndTokens, FinishReason, IncompleteCalls, Limit, Limits, Request, Setup};
 
 use crate::error::Fault;
 use crate::formats::{own, registry_with};
@@ -14,7 +15,7 @@ use crate::gate::Gate;
 use crate::grammar::{Grammar, Wishes};
 use crate::message::{self, Message, quoted};
 use crate::parser::Parser;
-use crate::request::{self, GivenPrompt, OwnedPrompt};
+use crate::request::{self, GivenPrompt, Known};
 use crate::vocabulary::Vocabulary;
 
 /// A compiled pair of a reasoning format and a tool-call format; makes a parser for each reply. Made once, used for many replies,
@@ -23,6 +24,7 @@ use crate::vocabulary::Vocabulary;
 pub(crate) struct Pair {
     core: unspool::Pair,
     made: Made,
+    ends: OnceLock<EndTokens>,
 }
 
 /// What a pair was made from, to be made again elsewhere.
@@ -63,24 +65,35 @@ impl Pair {
             vocabulary: vocabulary.map(|vocabulary| vocabulary.core.clone()).unwrap_or_default(),
             tokenizer_config: config,
             incomplete_calls: incomplete_calls(text("incomplete_calls").as_deref())?,
+            call_ids: call_ids(made.setup.get("call_ids"))?,
+            raw_rest: made.setup.get("raw_rest").and_then(Value::as_bool).unwrap_or(false),
             limits: limits(made.setup.get("limits"))?,
         };
         let core = py.detach(|| -> Result<unspool::Pair, Fault> { Ok(registry_with(&made.files)?.pair(&setup)?) })?;
-        Ok(Self { core, made })
+        Ok(Self { core, made, ends: OnceLock::new() })
     }
 
     fn parse_one(
         &self,
         request: &Request,
-        prompt: &OwnedPrompt,
+        known: &Known,
         output: (Option<&str>, &[u32]),
         reason: Option<FinishReason>,
     ) -> Result<Message, Fault> {
-        let mut parser = self.core.parser(request, prompt.borrow())?;
+        let mut parser = self.core.parser(request, known.prompt())?;
         let mut message = unspool::Message::default();
         parser.push(Delta { text: output.0, ids: output.1 }, &mut message);
         let finish = parser.finish(reason, &mut message);
         Ok(Message::of(message, &finish))
+    }
+
+    /// The ids that end a thought, found once: no request changes them.
+    fn ends(&self) -> Result<&EndTokens, Fault> {
+        if let Some(ends) = self.ends.get() {
+            return Ok(ends);
+        }
+        let ends = self.core.reasoning_end_tokens(&Request::default())?;
+        Ok(self.ends.get_or_init(|| ends))
     }
 
     fn has_bytes(&self) -> bool {
@@ -107,6 +120,20 @@ fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fault> {
                 .hint("write \"stream\", \"text\" or \"drop\"")
                 .at("incomplete_calls"))
         }
+    }
+}
+
+fn call_ids(given: Option<&Value>) -> Result<CallIds, Fault> {
+    let length = given.and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
+    match (given, length) {
+        (None | Some(Value::Null), _) => Ok(CallIds::Format),
+        (_, Some(length @ 1..=256)) => Ok(CallIds::Letters(length)),
+        (Some(Value::String(text)), _) if text.is_empty() => Ok(CallIds::Left),
+        (Some(Value::String(text)), _) if text == "random" => Ok(CallIds::Random),
+        (Some(Value::String(text)), _) if text.contains("{index}") => Ok(CallIds::Pattern(text.clone())),
+        _ => Err(Fault::new("argument", "this says nothing about the ids of calls")
+            .hint("write \"random\", a number of letters and digits, a pattern such as \"functions.{name}:{index}\", or \"\" for none")
+            .at("call_ids")),
     }
 }
 
@@ -141,11 +168,14 @@ impl Pair {
     ///
     /// `vocabulary` is a `Vocabulary`, a tokenizer of `tokenizers` or `transformers`, a dict `{text: id}` of the texts that are one
     /// token, or the path of a checkpoint's folder. `tokenizer_config` (a dict) and `model_type` are the checkpoint's; the folder has
-    /// them. `incomplete_calls` says what becomes of a call that never completes: `"stream"`, `"text"` or `"drop"`.
+    /// them. `call_ids` is the shape of the ids of calls to which the model gave none: None for the format's, `"random"` for
+    /// `chatcmpl-tool-` and 16 hexadecimal digits, a number of letters and digits, a pattern with `{name}` and `{index}`, `""` for none.
+    /// `raw_rest=True`, for one half of a format whose halves belong together, leaves what that half does not read in the content as it
+    /// stands, for another parser. `incomplete_calls` says what becomes of a call that never completes: `"stream"`, `"text"` or `"drop"`.
     /// `limits` maps names of bounds to numbers or texts such as `"64KiB"`. With `model` (the checkpoint's name, for messages) the
     /// vocabulary is checked: an `Error` of kind `missing_tokens` if it lacks a token that the format needs.
     #[new]
-    #[pyo3(signature = (reasoning = None, tools = None, *, vocabulary = None, model_type = None, tokenizer_config = None, incomplete_calls = "stream", limits = None, model = None))]
+    #[pyo3(signature = (reasoning = None, tools = None, *, vocabulary = None, model_type = None, tokenizer_config = None, incomplete_calls = "stream", call_ids = None, raw_rest = false, limits = None, model = None))]
     fn new(
         py: Python<'_>,
         reasoning: Option<String>,
@@ -154,6 +184,8 @@ impl Pair {
         model_type: Option<String>,
         tokenizer_config: Option<&Bound<'_, PyAny>>,
         incomplete_calls: &str,
+        call_ids: Option<&Bound<'_, PyAny>>,
+        raw_rest: bool,
         limits: Option<&Bound<'_, PyAny>>,
         model: Option<&str>,
     ) -> PyResult<Self> {
@@ -164,6 +196,8 @@ impl Pair {
             "model_type": model_type,
             "tokenizer_config": value(tokenizer_config)?,
             "incomplete_calls": incomplete_calls,
+            "call_ids": value(call_ids)?,
+            "raw_rest": raw_rest,
             "limits": value(limits)?,
         });
         let vocabulary = vocabulary.map(Vocabulary::of_object).transpose()?;
@@ -223,65 +257,70 @@ impl Pair {
     ///
     /// `tools` is the list of an OpenAI request; without tools no call is given. `request` is a dict of such a request's fields
     /// (`tools`, `tool_choice`, `parallel_tool_calls`, `include_reasoning`, `chat_template_kwargs`, `reasoning_effort`); beside them
-    /// `calls_before` (calls in the conversation so far) and `id_seed`. `prompt` is the rendered prompt or its end, as text, as ids, or as
-    /// `(id, bytes)`; it says where the reply begins.
-    #[pyo3(signature = (*, tools = None, prompt = None, request = None))]
+    /// `calls_wanted` (True: calls are given although the tools are not known), `calls_before` (calls in the conversation so far) and
+    /// `id_seed`. `prompt` is the rendered prompt or its end, as text, as ids, or as `(id, bytes)`; it says where the reply begins.
+    /// Who does not have it may say `start="content"` (the thought is over, or there is none) or `start="reasoning"`.
+    #[pyo3(signature = (*, tools = None, prompt = None, start = None, request = None))]
     fn parser(
         &self,
         tools: Option<&Bound<'_, PyAny>>,
         prompt: Option<GivenPrompt>,
+        start: Option<&str>,
         request: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Parser> {
         let request = request::request(request, tools)?;
-        let prompt = OwnedPrompt::of(prompt, &self.core);
-        let parser = self.core.parser(&request, prompt.borrow()).map_err(Fault::from)?;
+        let known = Known::of(prompt, start)?;
+        let parser = self.core.parser(&request, known.prompt()).map_err(Fault::from)?;
         Ok(Parser::new(parser, self.has_bytes()))
     }
 
     /// Parses a whole output.
-    #[pyo3(signature = (text, *, tools = None, prompt = None, request = None, reason = None))]
+    #[pyo3(signature = (text, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn parse(
         &self,
         py: Python<'_>,
         text: &str,
         tools: Option<&Bound<'_, PyAny>>,
         prompt: Option<GivenPrompt>,
+        start: Option<&str>,
         request: Option<&Bound<'_, PyAny>>,
         reason: Option<&str>,
     ) -> PyResult<Message> {
         let request = request::request(request, tools)?;
         let reason = message::reason(reason)?;
-        let prompt = OwnedPrompt::of(prompt, &self.core);
-        Ok(py.detach(|| self.parse_one(&request, &prompt, (Some(text), &[]), reason))?)
+        let known = Known::of(prompt, start)?;
+        Ok(py.detach(|| self.parse_one(&request, &known, (Some(text), &[]), reason))?)
     }
 
     /// Parses a whole output of ids. The vocabulary must know the bytes of its tokens.
-    #[pyo3(signature = (ids, *, tools = None, prompt = None, request = None, reason = None))]
+    #[pyo3(signature = (ids, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn parse_ids(
         &self,
         py: Python<'_>,
         ids: Vec<u32>,
         tools: Option<&Bound<'_, PyAny>>,
         prompt: Option<GivenPrompt>,
+        start: Option<&str>,
         request: Option<&Bound<'_, PyAny>>,
         reason: Option<&str>,
     ) -> PyResult<Message> {
         self.needs_bytes()?;
         let request = request::request(request, tools)?;
         let reason = message::reason(reason)?;
-        let prompt = OwnedPrompt::of(prompt, &self.core);
-        Ok(py.detach(|| self.parse_one(&request, &prompt, (None, &ids), reason))?)
+        let known = Known::of(prompt, start)?;
+        Ok(py.detach(|| self.parse_one(&request, &known, (None, &ids), reason))?)
     }
 
     /// Parses many whole outputs, each a text or a list of ids, of the same request and prompt; in `threads` threads, without the
     /// interpreter's lock.
-    #[pyo3(signature = (outputs, *, tools = None, prompt = None, request = None, reason = None, threads = 1))]
+    #[pyo3(signature = (outputs, *, tools = None, prompt = None, start = None, request = None, reason = None, threads = 1))]
     fn parse_many(
         &self,
         py: Python<'_>,
         outputs: Vec<Output>,
         tools: Option<&Bound<'_, PyAny>>,
         prompt: Option<GivenPrompt>,
+        start: Option<&str>,
         request: Option<&Bound<'_, PyAny>>,
         reason: Option<&str>,
         threads: usize,
@@ -291,10 +330,10 @@ impl Pair {
         }
         let request = request::request(request, tools)?;
         let reason = message::reason(reason)?;
-        let prompt = OwnedPrompt::of(prompt, &self.core);
+        let known = Known::of(prompt, start)?;
         let one = |output: &Output| match output {
-            Output::Text(text) => self.parse_one(&request, &prompt, (Some(text), &[]), reason),
-            Output::Ids(ids) => self.parse_one(&request, &prompt, (None, ids), reason),
+            Output::Text(text) => self.parse_one(&request, &known, (Some(text), &[]), reason),
+            Output::Ids(ids) => self.parse_one(&request, &known, (None, ids), reason),
         };
         let parse = |outputs: &[Output]| outputs.iter().map(one).collect::<Result<Vec<Message>, Fault>>();
         let size = outputs.len().div_ceil(threads.max(1)).max(1);
@@ -345,18 +384,53 @@ impl Pair {
     }
 
     /// The gate of a reply: when, in ids, is reasoning over?
-    #[pyo3(signature = (*, tools = None, prompt = None, request = None, enable_in_reasoning = false))]
+    #[pyo3(signature = (*, tools = None, prompt = None, start = None, request = None, enable_in_reasoning = false))]
     fn gate(
         &self,
         tools: Option<&Bound<'_, PyAny>>,
         prompt: Option<GivenPrompt>,
+        start: Option<&str>,
         request: Option<&Bound<'_, PyAny>>,
         enable_in_reasoning: bool,
     ) -> PyResult<Gate> {
         let request = request::request(request, tools)?;
-        let prompt = OwnedPrompt::of(prompt, &self.core);
-        let gate = self.core.gate(&request, prompt.borrow()).map_err(Fault::from)?;
+        let known = Known::of(prompt, start)?;
+        let gate = self.core.gate(&request, known.prompt()).map_err(Fault::from)?;
         Ok(Gate::new(gate.enable_in_reasoning(enable_in_reasoning)))
+    }
+
+    /// The single ids that end a thought: those that are no content (`</think>`), and those that are (such as the opener of a call).
+    fn reasoning_end_ids(&self) -> PyResult<(BTreeSet<u32>, BTreeSet<u32>)> {
+        let ends = self.ends()?;
+        Ok((ends.explicit.clone(), ends.implicit.clone()))
+    }
+
+    /// Whether reasoning is over behind these ids: a prompt, an output, or a prompt with its output.
+    #[pyo3(signature = (ids, *, request = None))]
+    fn is_reasoning_end(&self, ids: Vec<u32>, request: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let request = request::request(request, None)?;
+        Ok(self.core.is_reasoning_end_in(&request, self.ends()?, &ids).map_err(Fault::from)?)
+    }
+
+    /// The ids of a delta or an output that are not reasoning: behind the first explicit end, from the first implicit one on. Without an
+    /// end: all where no thought is waited for, else none.
+    #[pyo3(signature = (ids, *, request = None))]
+    fn content_ids(&self, ids: Vec<u32>, request: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u32>> {
+        let request = request::request(request, None)?;
+        Ok(self.core.content_ids_in(&request, self.ends()?, &ids).map_err(Fault::from)?.to_vec())
+    }
+
+    /// How many ids of a whole output are a thought's, markers not counted.
+    #[pyo3(signature = (ids, *, prompt = None, start = None, request = None))]
+    fn count_reasoning_tokens(
+        &self,
+        ids: Vec<u32>,
+        prompt: Option<GivenPrompt>,
+        start: Option<&str>,
+        request: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let (request, known) = (request::request(request, None)?, Known::of(prompt, start)?);
+        Ok(self.core.count_reasoning_tokens(&request, known.prompt(), &ids).map_err(Fault::from)?)
     }
 
     /// The compiled states, openings and limits in words.

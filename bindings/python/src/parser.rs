@@ -67,6 +67,14 @@ impl Parser {
         Ok(End { events, message })
     }
 
+    /// Takes a request in the place of the one that the parser was made with, for those who hear of it late. An `Error` of kind
+    /// `request` if a call has begun already. Its thinking switches do not count: they have said where the reply begins.
+    #[pyo3(signature = (request = None, *, tools = None))]
+    fn set_request(&mut self, request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let request = crate::request::request(request, tools)?;
+        Ok(self.core.set_request(&request).map_err(Fault::from)?)
+    }
+
     /// The state after the last delta, to go on elsewhere: a snapshot pickles, and takes `Pair.parser(…).restore(snapshot)`.
     fn snapshot(&self) -> PyResult<Snapshot> {
         let state = (self.core.snapshot(), &self.message);

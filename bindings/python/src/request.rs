@@ -29,12 +29,13 @@ pub(crate) fn json(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, 
     Ok(Value::Object(fields))
 }
 
-/// Reads the fields; `calls_before` and `id_seed` are ours.
+/// Reads the fields; `calls_wanted`, `calls_before` and `id_seed` are ours.
 pub(crate) fn of_json(fields: &Value) -> Result<Request, Fault> {
     let mut request = Request::from_openai(fields)?;
     let number = |key: &str| fields.get(key).and_then(Value::as_u64);
     request.calls_before = number("calls_before").and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     request.id_seed = number("id_seed");
+    request.calls_wanted = fields.get("calls_wanted").and_then(Value::as_bool);
     Ok(request)
 }
 
@@ -52,30 +53,45 @@ pub(crate) enum GivenPrompt {
     Tokens(Vec<(u32, Vec<u8>)>),
 }
 
-/// A prompt with room for its tokens.
-pub(crate) enum OwnedPrompt {
-    Unknown,
+/// What is known of where a reply begins.
+pub(crate) enum Known {
+    Nothing,
     Text(String),
+    Ids(Vec<u32>),
     Tokens(Vec<PromptToken>),
+    Content,
+    Reasoning,
 }
 
-impl OwnedPrompt {
-    pub(crate) fn of(given: Option<GivenPrompt>, pair: &unspool::Pair) -> Self {
-        match given {
-            None => Self::Unknown,
-            Some(GivenPrompt::Text(text)) => Self::Text(text),
-            Some(GivenPrompt::Ids(ids)) => Self::Tokens(pair.prompt_tokens(&ids)),
-            Some(GivenPrompt::Tokens(tokens)) => {
-                Self::Tokens(tokens.into_iter().map(|(id, bytes)| PromptToken { id, bytes }).collect())
+impl Known {
+    /// From `prompt=` and `start=`, of which one may be given.
+    pub(crate) fn of(prompt: Option<GivenPrompt>, start: Option<&str>) -> Result<Self, Fault> {
+        match (prompt, start) {
+            (None, None) => Ok(Self::Nothing),
+            (None, Some("content")) => Ok(Self::Content),
+            (None, Some("reasoning")) => Ok(Self::Reasoning),
+            (None, Some(other)) => Err(Fault::new("argument", format!("a reply does not start in `{other}`"))
+                .hint("write \"content\" or \"reasoning\", or give the prompt")
+                .at("start")),
+            (Some(_), Some(_)) => Err(Fault::new("argument", "`prompt` and `start` both say where the reply begins")
+                .hint("give one of them; `start` is for those who do not have the prompt")
+                .at("start")),
+            (Some(GivenPrompt::Text(text)), None) => Ok(Self::Text(text)),
+            (Some(GivenPrompt::Ids(ids)), None) => Ok(Self::Ids(ids)),
+            (Some(GivenPrompt::Tokens(tokens)), None) => {
+                Ok(Self::Tokens(tokens.into_iter().map(|(id, bytes)| PromptToken { id, bytes }).collect()))
             }
         }
     }
 
-    pub(crate) fn borrow(&self) -> Prompt<'_> {
+    pub(crate) fn prompt(&self) -> Prompt<'_> {
         match self {
-            Self::Unknown => Prompt::Unknown,
+            Self::Nothing => Prompt::Unknown,
             Self::Text(text) => Prompt::Text(text),
+            Self::Ids(ids) => Prompt::Ids(ids),
             Self::Tokens(tokens) => Prompt::Tokens(tokens),
+            Self::Content => Prompt::Content,
+            Self::Reasoning => Prompt::Reasoning,
         }
     }
 }

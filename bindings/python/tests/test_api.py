@@ -169,3 +169,63 @@ def test_a_checkpoint_tells_its_format(tmp_path: Path) -> None:
     with pytest.raises(unspool.Error) as caught:
         unspool.detect(tmp_path / "none")
     assert caught.value.kind == "bad_checkpoint"
+
+
+def test_a_reply_begins_where_the_caller_says() -> None:
+    made = unspool.Pair("deepseek_r1", "hermes")
+    assert made.parse("Hm.</think>Noon.").reasoning == "Hm."
+    assert made.parse("Noon.", start="content").content == "Noon."
+    assert made.parse("Hm.</think>Noon.", start="reasoning").reasoning == "Hm."
+    assert made.parser(start="reasoning").is_thinking and made.gate(start="content").ended
+    for wrong in ({"start": "answer"}, {"start": "content", "prompt": "<think>"}):
+        with pytest.raises(unspool.Error) as caught:
+            made.parser(**wrong)  # type: ignore[arg-type]
+        assert caught.value.place == "start"
+
+
+def test_calls_may_be_wanted_without_tools_and_a_request_may_come_late() -> None:
+    assert pair().parse(OUTPUT).tool_calls == []
+    assert pair().parse(OUTPUT, request={"calls_wanted": True}).tool_calls[0].name == "tide"
+    parser = pair().parser()
+    parser.push(OUTPUT[:50])
+    parser.set_request(tools=TOOLS)
+    parser.push(OUTPUT[50:])
+    assert parser.finish().message.tool_calls[0].name == "tide"
+    with pytest.raises(unspool.Error) as caught:
+        parser.set_request(tools=TOOLS)
+    assert caught.value.kind == "request" and caught.value.hint
+
+
+def test_ids_have_the_shape_that_is_asked_for() -> None:
+    def id(call_ids: int | str | None) -> str:
+        return pair(call_ids=call_ids).parse(OUTPUT, tools=TOOLS, request={"calls_before": 4}).tool_calls[0].id
+
+    assert id("functions.{name}:{index}") == "functions.tide:4"
+    assert len(id(9)) == 9 and id("") == "" and id(None).startswith("chatcmpl-tool-")
+    with pytest.raises(unspool.Error) as caught:
+        id("something")
+    assert caught.value.place == "call_ids"
+
+
+def test_one_half_passes_on_what_it_does_not_read() -> None:
+    text = (
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.tide "
+        '<|constrain|>json<|message|>{"harbour": "Looe"}<|call|>'
+    )
+    thought = unspool.Pair("openai_gptoss", raw_rest=True).parse(text)
+    assert thought.reasoning == "Hm." and thought.content.endswith('<|message|>{"harbour": "Looe"}<|call|>')
+    call = unspool.Pair(None, "openai", raw_rest=True).parse(thought.content, tools=TOOLS, start="content").tool_calls[0]
+    assert (call.name, json.loads(call.arguments)) == ("tide", {"harbour": "Looe"})
+
+
+def test_questions_about_ids() -> None:
+    made = pair(vocabulary={"<think>": 1, "</think>": 2, "<tool_call>": 3})
+    assert made.reasoning_end_ids() == ({2}, {3})
+    assert made.is_reasoning_end([1, 7, 2, 7]) and made.is_reasoning_end([1, 7, 3]) and not made.is_reasoning_end([1, 7])
+    assert made.content_ids([7, 2, 8, 9]) == [8, 9] and made.content_ids([7, 3]) == [3] and made.content_ids([7]) == []
+    assert made.count_reasoning_tokens([7, 8, 2, 9], start="reasoning") == 2
+    gate = made.gate()
+    gate.advance([7, 2])
+    assert gate.ended_in_step
+    gate.advance([7])
+    assert gate.ended and not gate.ended_in_step

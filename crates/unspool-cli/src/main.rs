@@ -2,12 +2,14 @@
 
 mod args;
 mod config_file;
+mod diagnose;
 mod extras;
 mod failure;
 mod files;
 mod formats;
 mod grammar;
 mod parse;
+mod place;
 mod serve;
 mod setup;
 mod stream;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Parse(options) => parse::run(&options),
+        Command::Diagnose(options) => diagnose::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Stream(options) => stream::run(&options),

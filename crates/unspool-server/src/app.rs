@@ -17,7 +17,7 @@ use crate::budget::ReasoningMarkers;
 use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
-use crate::error::{ApiError, StartupError};
+use crate::error::{ApiError, Overflow, StartupError};
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
 use crate::prompt::RenderedPrompt;
@@ -193,26 +193,26 @@ impl App {
         self.answers.max_model_len.or_else(|| self.model.longest_context())
     }
 
-    /// Sees to it that prompt and answer fit into the longest context, as far as that and the prompt's tokens are known; an
-    /// answer of no set length gets the room that is left, as in vLLM.
+    /// Sees to it that prompt and answer fit into the longest context, as far as that and the prompt's tokens are known: an
+    /// answer gets the room that is left at most, as in vLLM.
     ///
     /// # Errors
-    /// They do not.
+    /// There is no room, or more is asked for than the whole context.
     pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
         let (Some(longest), Some(tokens)) = (self.longest_context(), prompt.tokens) else { return Ok(()) };
         let asked = request.sampling.max_tokens;
         let room = longest.saturating_sub(tokens);
-        if room == 0 || asked.is_some_and(|asked| asked > room) {
-            let message = format!(
-                "the model takes {longest} tokens, but the prompt has {tokens} and the answer may have {}",
-                asked.unwrap_or(1)
-            );
-            return Err(
-                ApiError::bad_field("messages", message).hint("shorten the conversation or ask for fewer tokens")
-            );
+        let overflow = Overflow { longest: Some(longest), prompt: Some(tokens), asked: None };
+        if room == 0 {
+            return Err(ApiError::too_many_tokens("messages", overflow));
         }
-        if asked.is_none() {
-            Arc::make_mut(request).sampling.max_tokens = Some(room);
+        if asked.is_some_and(|asked| asked > longest) {
+            return Err(ApiError::too_many_tokens("max_completion_tokens", Overflow { asked, ..overflow }));
+        }
+        if asked.is_none_or(|asked| asked > room) {
+            let sampling = &mut Arc::make_mut(request).sampling;
+            sampling.max_tokens = Some(room);
+            sampling.min_tokens = sampling.min_tokens.min(room);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use unspool::{Delta, Event, FinishReason, Parser};
 
@@ -156,11 +157,18 @@ impl Reply {
         step
     }
 
+    /// The next step, if it is there already: what came together can go out together.
+    pub fn next_if_ready(&mut self) -> Option<Option<Result<Step, BackendError>>> {
+        // An answer that may be asked for anew must not be given up in the middle of that. All else only waits for pieces.
+        if self.source.may_continue() || self.again.is_some() { None } else { self.next().now_or_never() }
+    }
+
     async fn advance(&mut self) -> Option<Result<Step, BackendError>> {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Writing => {}
-            State::Failed(error) => return Some(Err(error)),
-            State::Over => return None,
+        if !matches!(self.state, State::Writing) {
+            return match std::mem::replace(&mut self.state, State::Over) {
+                State::Failed(error) => Some(Err(error)),
+                State::Writing | State::Over => None,
+            };
         }
         loop {
             match self.source.next().await {
@@ -168,7 +176,6 @@ impl Reply {
                     let events = self.take(piece).await;
                     let events = self.merging.take(events, self.tokens.completion);
                     if !events.is_empty() {
-                        self.state = State::Writing;
                         return Some(Ok(self.step(events, None)));
                     }
                 }
@@ -176,7 +183,10 @@ impl Reply {
                     Ok(()) => {}
                     Err(error) => return Some(self.fail(error)),
                 },
-                None => return Some(Ok(self.finish())),
+                None => {
+                    self.state = State::Over;
+                    return Some(Ok(self.finish()));
+                }
             }
         }
     }
@@ -289,6 +299,7 @@ impl Reply {
         let mut fold = Fold { events: self.settle_all() };
         self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
         let events = self.merging.rest(fold.events);
+        self.state = State::Over;
         if events.is_empty() {
             return Err(error);
         }

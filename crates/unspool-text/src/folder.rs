@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::error::TextError;
 use crate::template::Templates;
-use crate::tokenizer::{HubTokenizer, RankTokenizer, Tokenizer};
+use crate::tokenizer::{HubTokenizer, NoTokenizer, RankTokenizer, Tokenizer};
 
 /// What a model's folder holds.
 #[derive(Debug)]
@@ -44,8 +44,28 @@ impl ModelFolder {
             ));
         }
         let tokenizer_config = json(path, "tokenizer_config.json")?.unwrap_or_default();
-        let config = json(path, "config.json")?.unwrap_or_default();
         let tokenizer = tokenizer(path, &tokenizer_config)?;
+        Self::with(path, tokenizer_config, tokenizer)
+    }
+
+    /// Reads a folder that may lack the tokenizer, for whoever only wants to know what the files say; texts cannot be turned
+    /// into tokens then.
+    ///
+    /// # Errors
+    /// As [`ModelFolder::open`], but for the tokenizer.
+    pub fn open_without_tokenizer(path: &Path) -> Result<Self, TextError> {
+        match Self::open(path) {
+            Ok(folder) => Ok(folder),
+            Err(error) if !path.is_dir() => Err(error),
+            Err(_) => {
+                let tokenizer_config = json(path, "tokenizer_config.json")?.unwrap_or_default();
+                Self::with(path, tokenizer_config, Arc::new(NoTokenizer::default()))
+            }
+        }
+    }
+
+    fn with(path: &Path, tokenizer_config: Value, tokenizer: Arc<dyn Tokenizer>) -> Result<Self, TextError> {
+        let config = json(path, "config.json")?.unwrap_or_default();
         let map = json(path, "special_tokens_map.json")?.unwrap_or_default();
         let generation = json(path, "generation_config.json")?.unwrap_or_default();
         let named = generation.get("eos_token_id").or_else(|| config.get("eos_token_id"));
@@ -58,6 +78,12 @@ impl ModelFolder {
             tokenizer_config,
             config,
         })
+    }
+
+    /// Whether there is a tokenizer; without one its entries are not known.
+    #[must_use]
+    pub fn has_tokenizer(&self) -> bool {
+        self.tokenizer.entries().size() > 0
     }
 
     /// Where the folder is.

@@ -90,6 +90,10 @@ impl Registry {
         }
         self.check_ends(&source)?;
         let source = Arc::new(source);
+        self.warnings.extend(source.old.iter().map(|(line, word, now)| SetupWarning {
+            message: format!("{path}:{line}: `{word}` is an old word"),
+            hint: Some(format!("write {now}")),
+        }));
         let before = self.clone();
         for (half, name) in names_by_half(&source) {
             if let Ok(taken) = before.find(half, &name) {

@@ -162,3 +162,63 @@ fn an_alias_of_a_users_file_is_checked() {
     registry.add("stork.toml", hides).expect("a good file");
     assert_eq!(registry.alias(Half::Tools, "hermes"), None);
 }
+
+#[test]
+fn old_words_of_a_file_are_read_and_told() {
+    let old = "names = { reasoning = [\"heron\"], tools = [\"heron\"], former = [\"egret\"] }\nstart.state = \"content\"\n\
+               reasoning.thought = \"<t>{thought}</t>\"\ncutoff.unanswered = \"k\"\nswitches.effort_off = [\"none\"]\n\
+               [tools]\ncall = \"<c>{envelope}</c>\"\nsilent = \"json\"\nloose = true\nenvelope.container = \"array\"\n\
+               [[variant]]\nwhen.vocab_lacks = [\"<t>\"]\ntools.python = true\n";
+    let today = "names = { reasoning = [\"heron\"], tools = [\"heron\"], alias.egret = [\"heron\", \"heron\"] }\nstart.state = \"content\"\n\
+               reasoning.thought = \"<t>{thought}</t>\"\nreasoning.unanswered = \"k\"\nswitches.effort = [\"!none\"]\n\
+               [tools]\ncall = \"<c>[{envelope}]</c>\"\nvalues = [\"json\"]\nloose = [\"blanks\"]\n\
+               [[variant]]\nwhen.vocab = [\"!<t>\"]\ntools.values = [\"json\", \"python\"]\n";
+    let with = |text: &str| {
+        let mut registry = Registry::builtin();
+        registry.add("heron.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        registry
+    };
+    let (old, today) = (with(old), with(today));
+    let explained = |registry: &Registry| {
+        let setup =
+            Setup { reasoning_parser: Some("egret".into()), tool_parser: Some("egret".into()), ..Setup::default() };
+        registry.pair(&setup).expect("a pair").explain()
+    };
+    assert_eq!(explained(&old), explained(&today));
+    assert!(today.warnings().is_empty(), "{:?}", today.warnings());
+    let told: Vec<&str> = old.warnings().iter().map(|warning| warning.message.as_str()).collect();
+    let words = [
+        "1: `names.former`",
+        "10: `tools.envelope.container`",
+        "8: `tools.silent`",
+        "4: `cutoff.unanswered`",
+        "5: `switches.effort_off`",
+        "9: `tools.loose`",
+        "13: `variant.0.tools.python`",
+        "12: `variant.0.when.vocab_lacks`",
+    ];
+    for word in words {
+        let message = format!("heron.toml:{word} is an old word");
+        assert!(told.contains(&message.as_str()), "{message} is not among {told:#?}");
+    }
+    assert_eq!(told.len(), words.len(), "{told:#?}");
+    assert!(
+        old.warnings().iter().all(|warning| warning.hint.as_deref().is_some_and(|hint| hint.starts_with("write ")))
+    );
+}
+
+#[test]
+fn built_in_files_have_no_old_words() {
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats")).expect("the formats") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("a format file");
+        let mut registry = Registry::builtin();
+        // A file that takes its checkpoint's template cannot be proved without one.
+        if text.contains("checkpoint = ") {
+            continue;
+        }
+        registry.add("own.toml", &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let old = registry.warnings().iter().find(|warning| warning.message.contains("old word"));
+        assert!(old.is_none(), "{}: {old:?}", path.display());
+    }
+}

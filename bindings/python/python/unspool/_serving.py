@@ -41,11 +41,19 @@ def _forget(key: int) -> None:
         _pairs.pop(pair, None)
 
 
-def pair(reasoning: str | None, tools: str | None, tokenizer: Any, model_config: Any = None) -> Pair:
+def pair(
+    reasoning: str | None,
+    tools: str | None,
+    tokenizer: Any,
+    model_config: Any = None,
+    *,
+    call_ids: int | str | None = None,
+    raw_rest: bool = False,
+) -> Pair:
     """The compiled pair; made once for each tokenizer. The start-up check of the vocabulary is done here."""
     model_type = _model_type(model_config)
     incomplete: Any = os.environ.get("UNSPOOL_INCOMPLETE_CALLS") or "stream"
-    key = (reasoning, tools, id(tokenizer), model_type, incomplete)
+    key = (reasoning, tools, id(tokenizer), model_type, incomplete, call_ids, raw_rest)
     known = _pairs.get(key)
     if known is None:
         model = getattr(model_config, "model", None) or getattr(tokenizer, "name_or_path", None) or "the model"
@@ -55,6 +63,8 @@ def pair(reasoning: str | None, tools: str | None, tokenizer: Any, model_config:
             vocabulary=vocabulary(tokenizer),
             model_type=model_type,
             incomplete_calls=incomplete,
+            call_ids=call_ids,
+            raw_rest=raw_rest,
             model=_checked(tokenizer, model),
         )
         if id(tokenizer) in _vocabularies:

@@ -8,6 +8,7 @@ _Kind: TypeAlias = Literal["reasoning", "content", "call_start", "call_arguments
 _Half: TypeAlias = Literal["reasoning", "tools"]
 _Reason: TypeAlias = Literal["stop", "length", "tool_calls"]
 _Prompt: TypeAlias = str | Sequence[int] | Sequence[tuple[int, bytes]]
+_Start: TypeAlias = Literal["content", "reasoning"]
 _Tools: TypeAlias = Sequence[Mapping[str, Any]]
 _Request: TypeAlias = Mapping[str, Any]
 
@@ -136,6 +137,7 @@ class Snapshot:
 class Parser:
     def push(self, text: str | None = None, ids: Sequence[int] | None = None) -> list[Event]: ...
     def finish(self, reason: _Reason | None = None) -> End: ...
+    def set_request(self, request: _Request | None = None, *, tools: _Tools | None = None) -> None: ...
     def snapshot(self) -> Snapshot: ...
     def restore(self, snapshot: Snapshot) -> None: ...
     @property
@@ -157,6 +159,8 @@ class Gate:
     def copy(self) -> Gate: ...
     @property
     def ended(self) -> bool: ...
+    @property
+    def ended_in_step(self) -> bool: ...
     @property
     def reasoning_end(self) -> tuple[int, int] | None: ...
     @property
@@ -190,6 +194,8 @@ class Pair:
         model_type: str | None = None,
         tokenizer_config: Mapping[str, Any] | None = None,
         incomplete_calls: Literal["stream", "text", "drop"] = "stream",
+        call_ids: int | str | None = None,
+        raw_rest: bool = False,
         limits: Mapping[str, int | str] | None = None,
         model: str | None = None,
     ) -> Pair: ...
@@ -205,7 +211,7 @@ class Pair:
     def reasoning_markers(self) -> tuple[str, str] | None: ...
     def needs_special_tokens(self, request: _Request | None = None, *, tools: _Tools | None = None) -> bool: ...
     def parser(
-        self, *, tools: _Tools | None = None, prompt: _Prompt | None = None, request: _Request | None = None
+        self, *, tools: _Tools | None = None, prompt: _Prompt | None = None, start: _Start | None = None, request: _Request | None = None
     ) -> Parser: ...
     def parse(
         self,
@@ -213,6 +219,7 @@ class Pair:
         *,
         tools: _Tools | None = None,
         prompt: _Prompt | None = None,
+        start: _Start | None = None,
         request: _Request | None = None,
         reason: _Reason | None = None,
     ) -> Message: ...
@@ -222,6 +229,7 @@ class Pair:
         *,
         tools: _Tools | None = None,
         prompt: _Prompt | None = None,
+        start: _Start | None = None,
         request: _Request | None = None,
         reason: _Reason | None = None,
     ) -> Message: ...
@@ -231,6 +239,7 @@ class Pair:
         *,
         tools: _Tools | None = None,
         prompt: _Prompt | None = None,
+        start: _Start | None = None,
         request: _Request | None = None,
         reason: _Reason | None = None,
         threads: int = 1,
@@ -253,9 +262,21 @@ class Pair:
         *,
         tools: _Tools | None = None,
         prompt: _Prompt | None = None,
+        start: _Start | None = None,
         request: _Request | None = None,
         enable_in_reasoning: bool = False,
     ) -> Gate: ...
+    def reasoning_end_ids(self) -> tuple[set[int], set[int]]: ...
+    def is_reasoning_end(self, ids: Sequence[int], *, request: _Request | None = None) -> bool: ...
+    def content_ids(self, ids: Sequence[int], *, request: _Request | None = None) -> list[int]: ...
+    def count_reasoning_tokens(
+        self,
+        ids: Sequence[int],
+        *,
+        prompt: _Prompt | None = None,
+        start: _Start | None = None,
+        request: _Request | None = None,
+    ) -> int: ...
     def explain(self) -> str: ...
 
 def formats() -> list[tuple[_Half, str, str]]: ...

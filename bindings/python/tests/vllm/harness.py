@@ -8,7 +8,7 @@ from typing import Any
 
 import unspool
 import unspool.vllm as plugin
-from cases import CASES, Answer, Case
+from cases import Answer, Case
 from unspool import _serving
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.parser_manager import ParserManager
@@ -30,16 +30,26 @@ def prompt_of(case: Case) -> list[tuple[int, bytes]]:
     ]
 
 
-#: The first id of the tokens that a model of these parsers has beyond those that a case shows.
+#: The first id of the tokens that a model has beyond those that a case shows.
 OTHER_ID = 4_000_000
 
 
-def others_of(case: Case) -> dict[int, bytes]:
-    """Special tokens of other cases of the same parsers: a real model has them all, and vLLM's check at the start wants them."""
-    names = {case.reasoning, case.tools_parser} - {None}
-    of_names = [other for other in CASES if names & {other.reasoning, other.tools_parser}]
-    texts = {text for other in of_names for text in other.special} - set(case.special)
-    return {OTHER_ID + number: text.encode() for number, text in enumerate(sorted(texts))}
+def missing_of(case: Case) -> dict[int, bytes]:
+    """Special tokens without which vLLM refuses the parser at its start, and that the case does not show: a real model has them."""
+    texts: list[str] = []
+    try:
+        case_pair = unspool.Pair(
+            case.reasoning,
+            case.tools_parser,
+            vocabulary=unspool.Vocabulary(case.special, case.hidden, case.token_bytes),
+            tokenizer_config=case.fields.get("tokenizer_config"),
+            model="m",
+        )
+        del case_pair
+    except unspool.Error as error:
+        if error.kind == "missing_tokens":
+            texts = re.findall("`([^`]+)`", error.message.split("needs the token", 1)[1])
+    return {OTHER_ID + number: text.encode() for number, text in enumerate(texts)}
 
 
 class Tokenizer:
@@ -47,7 +57,7 @@ class Tokenizer:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        table = others_of(case) | dict(case.token_bytes)
+        table = missing_of(case) | dict(case.token_bytes)
         table.update(prompt_of(case))
         self.table = table
         self.vocab = {token.decode(errors="replace"): id for id, token in table.items()} | case.special

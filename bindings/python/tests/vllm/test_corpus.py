@@ -11,7 +11,10 @@ from harness import Served
 import unspool
 from vllm.exceptions import VLLMValidationError
 
-ALL = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+#: What comes out here depends on whether the output was cut off, which vLLM does not tell its parsers.
+UNTOLD = {"hermes/closer-inside-a-key"}
+
+ALL = pytest.mark.parametrize("case", [case for case in CASES if case.id not in UNTOLD], ids=lambda case: case.id)
 
 
 def check(case: Case, run: Callable[[Served], Answer]) -> None:

@@ -205,10 +205,11 @@ fn by_parsers(survey: &Survey<'_>, checks: &[Check]) -> Option<Verdict> {
         (_, 0) => {
             format!("the thought is read by {}, not by the flags", best.reasoning_parser.as_deref().unwrap_or("none"))
         }
-        (None, _) => format!("no tool-call parser is named, and the output has calls that {read_by} reads"),
+        (None, _) => format!("no tool-call parser is named; the output has calls for {read_by}"),
         (Some(tools), _) if right_tools => {
             format!("`{tools}` reads the calls, but the thought needs another reasoning parser")
         }
+        (Some(tools), _) if ties.len() > 1 => format!("`{tools}` does not read these calls; {read_by} do"),
         (Some(tools), _) => format!("`{tools}` does not read these calls; {read_by} does"),
     };
     let tie = (ties.len() > 1 && !right_tools).then(|| format!("a tie: {read_by} read it alike"));

@@ -2,6 +2,7 @@
 
 mod config_file;
 mod corpus;
+mod diagnose;
 mod failures;
 mod formats;
 mod grammar;

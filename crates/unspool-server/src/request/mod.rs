@@ -176,7 +176,7 @@ impl ChatRequest {
             sampling: sampling(&parsed, object)?,
             n: answers(parsed.n)?,
             delivery: delivery(&parsed)?,
-            diagnostics: parsed.return_diagnostics == Some(true),
+            diagnostics: parsed.return_diagnostics.or(parsed.include_diagnostics) == Some(true),
             stream_interval: count("stream_interval", parsed.stream_interval, 1)?.unwrap_or_default(),
             continue_final: parsed.continue_final_message == Some(true),
             generation_prompt: parsed.add_generation_prompt != Some(false),

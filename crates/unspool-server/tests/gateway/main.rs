@@ -18,6 +18,7 @@ mod lengths;
 mod messages;
 mod mock;
 mod model;
+mod overflow;
 mod remote;
 mod responses;
 mod service;

@@ -182,10 +182,10 @@ impl Flow<'_> {
         next: Vec<AlternativeId>,
     ) {
         let Some((alternative, thread)) = headers.last() else { return };
-        let (alternative, read) = (*alternative, thread.pos);
+        let (alternative, read, repeats) = (*alternative, thread.pos, thread.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
         if machine.names_itself() {
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, next }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, repeats, next }));
         } else if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
@@ -212,7 +212,7 @@ impl Flow<'_> {
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[early.alternative];
             let (origin, block) = (early.origin, block.is_some());
-            let (strays, repeats) = (Vec::new(), Vec::new());
+            let (strays, repeats) = (Vec::new(), early.repeats);
             let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
             self.announce(&opened, early.machine);
         } else if early.next.is_empty() {

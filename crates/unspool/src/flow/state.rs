@@ -117,6 +117,8 @@ pub(crate) struct Early {
     /// Held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
+    /// Markers in front of it that stand there twice: ranges of the held bytes.
+    pub(crate) repeats: Vec<(usize, usize)>,
     /// Alternatives that read the same bytes if it is no call.
     pub(crate) next: Vec<AlternativeId>,
 }

@@ -18,8 +18,8 @@ from .. import _serving as _setup
 from .._error import Error
 from . import _adjust
 from ._gate import Questions
-from ._parsers import UnspoolReasoningParser, UnspoolToolParser, ends_of
-from ._reply import Ids, Reply, joined, waits_for_stop_texts
+from ._parsers import UnspoolReasoningParser, UnspoolToolParser
+from ._reply import Reply, joined
 
 
 class UnspoolParser(Parser):
@@ -40,7 +40,7 @@ class UnspoolParser(Parser):
         reasoning, tool = self._reasoning_parser, self._tool_parser
         self._names = (getattr(reasoning, "unspool_name", None), getattr(tool, "unspool_name", None))
         try:
-            self._pair: Pair = _setup.pair(*self._names, tokenizer, model_config)
+            self._pair: Pair = _setup.pair(*self._names, tokenizer, model_config, call_ids=self._call_ids())
         except Error as error:
             raise ValueError(_setup.told(error)) from error
         self._tools = tools
@@ -67,14 +67,14 @@ class UnspoolParser(Parser):
             return False
         return self._questions.is_end(input_ids)
 
+    def _call_ids(self) -> str | None:
+        """The shape of the ids that vLLM gives calls of this checkpoint; None: the format's."""
+        return "functions.{name}:{index}" if self._stream_state.tool_call_id_type == "kimi_k2" else None
+
     def _new(self, request: Any) -> Reply:
         fields = self._fields(request)
-        ids = Ids(self._stream_state.tool_call_id_type)
-        if ids.kind == "kimi_k2" or not self._stream_state.history_tool_call_cnt_initialized:
-            ids.before = self._calls_before(request)
-        fields["calls_before"] = ids.before
-        parser = self._pair.parser(request=fields, prompt=self._questions.prompt)
-        return Reply(self._pair, parser, ids, text_only=waits_for_stop_texts(request))
+        fields["calls_before"] = self._calls_before(request)
+        return Reply(self._pair.parser(request=fields, prompt=self._questions.prompt))
 
     def _calls_before(self, request: Any) -> int:
         state = self._stream_state
@@ -93,13 +93,11 @@ class UnspoolParser(Parser):
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
         reply = self._new(request)
-        ids = [] if reply.text_only else list(model_output_token_ids)
+        ids = list(model_output_token_ids)
         reply.parser.push(model_output, ids)
         message = reply.parser.finish().message
         self._whole = (len(model_output_token_ids), message.reasoning_tokens if ids else None)
-        calls = [
-            FunctionCall(id=id, name=name, arguments=arguments) for id, name, arguments in reply.calls_of(message)
-        ]
+        calls = [FunctionCall(id=call.id, name=call.name, arguments=call.arguments) for call in message.tool_calls]
         if self._tool_parser is not None:
             record_tool_parser_invocation(is_tool_called=bool(calls), is_streaming=False, request=request)
         return message.reasoning or None, message.content or None, calls or None
@@ -130,14 +128,14 @@ class UnspoolParser(Parser):
         if self._reasoning_parser is None:
             return 0
         reply = self._reply
-        if reply is not None and not reply.text_only and reply.tokens == len(token_ids):
+        if reply is not None and reply.tokens == len(token_ids):
             return reply.parser.reasoning_tokens or 0
         if self._whole is not None and self._whole[0] == len(token_ids) and self._whole[1] is not None:
             return self._whole[1]
         return self._questions.count(token_ids)
 
     def _extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        return self._questions.content_ids(input_ids, ends_of(self._pair))
+        return self._questions.content_ids(input_ids)
 
 
 def install() -> None:
@@ -158,6 +156,11 @@ def install() -> None:
     ParserManager._compose_parser = classmethod(_compose_parser)
 
 
+def _part(half: type | None) -> type | None:
+    """A half that is never asked by itself."""
+    return half and type(half.__name__, (half,), {"alone": False, "__module__": half.__module__})
+
+
 def _ours(manager: type[ParserManager], given: dict[str, Any]) -> type[Parser] | None:
     """Our parser with the halves that were named; None: a half is another's."""
     reasoning = manager.get_reasoning_parser(given["reasoning_parser_name"])
@@ -167,8 +170,8 @@ def _ours(manager: type[ParserManager], given: dict[str, Any]) -> type[Parser] |
         return None
     level = given["tool_strict_level"]
     fields = {
-        "reasoning_parser_cls": reasoning,
-        "tool_parser_cls": tools,
+        "reasoning_parser_cls": _part(reasoning),
+        "tool_parser_cls": _part(tools),
         "tool_strict_level": None if level is None else ToolStrictLevel.from_name(level),
     }
     return type("UnspoolParser", (UnspoolParser,), fields)

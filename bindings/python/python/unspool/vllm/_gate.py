@@ -8,30 +8,6 @@ from typing import Any
 from .. import Gate, Pair
 
 
-class Ends:
-    """The single ids that end reasoning. An explicit end (`</think>`) is no content; an implicit one (the opener of a call) is."""
-
-    def __init__(self, pair: Pair) -> None:
-        self.explicit: set[int] = set()
-        self.implicit: set[int] = set()
-        vocabulary = pair.vocabulary
-        markers = pair.reasoning_markers
-        if vocabulary is None or markers is None:
-            return
-        thinking = pair.gate(prompt=markers[0])
-        if thinking.ended:
-            return
-        for id in vocabulary.special.values():
-            gate = thinking.copy()
-            start, constraint = gate.advance([id])
-            if constraint == 1:
-                (self.explicit if start == 1 else self.implicit).add(id)
-
-    @property
-    def all(self) -> frozenset[int]:
-        return frozenset(self.explicit | self.implicit)
-
-
 class Questions:
     """Answers about the ids of one reply, for the serving process and for the one that applies the grammar.
 
@@ -57,7 +33,7 @@ class Questions:
 
     def is_end(self, ids: Sequence[int]) -> bool:
         """Whether reasoning is over behind these ids, a prompt or a prompt with output."""
-        return self.pair.gate(request=self.request, prompt=list(ids)).ended
+        return self.pair.is_reasoning_end(list(ids), request=self.request)
 
     def is_end_streaming(self, ids: Sequence[int], delta: Iterable[int]) -> bool:
         """Whether reasoning is over behind `ids`, whose last ones are `delta`."""
@@ -81,25 +57,10 @@ class Questions:
         self._drafts = (self._at, delta, gate)
         return gate.ended
 
-    def content_ids(self, ids: Sequence[int], ends: Ends) -> list[int]:
+    def content_ids(self, ids: Sequence[int]) -> list[int]:
         """The ids behind the end of reasoning; all of them where nothing is waited for."""
-        ids = list(ids)
-        for offset, id in enumerate(ids):
-            if id in ends.explicit:
-                return ids[offset + 1 :]
-            if id in ends.implicit:
-                return ids[offset:]
-        gate = self.pair.gate(request=self.request)
-        gate.advance(ids)
-        end = gate.reasoning_end
-        return [] if end is None else ids[end[0] :]
+        return self.pair.content_ids(list(ids), request=self.request)
 
     def count(self, ids: Sequence[int]) -> int:
         """How many of an output's ids are reasoning."""
-        parser = self.pair.parser(request=self.request, prompt=self.prompt)
-        if self.pair.vocabulary is None or not self.pair.vocabulary.has_bytes:
-            gate = self.new_gate()
-            gate.advance(list(ids))
-            return gate.reasoning_tokens
-        parser.push(ids=list(ids))
-        return parser.finish().message.reasoning_tokens or 0
+        return self.pair.count_reasoning_tokens(list(ids), prompt=self.prompt, request=self.request)

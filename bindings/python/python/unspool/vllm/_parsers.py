@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from vllm.entrypoints.generate.base.protocol import (
@@ -21,25 +22,14 @@ from .. import Pair
 from .. import _serving as _setup
 from .._error import Error
 from . import _adjust
-from ._gate import Ends, Questions
-from ._reply import Reply, waits_for_stop_texts
-
-_ends: dict[int, tuple[Pair, Ends]] = {}
-
-
-def ends_of(pair: Pair) -> Ends:
-    """The ids that end reasoning, found once for each pair."""
-    known = _ends.get(id(pair))
-    if known is None or known[0] is not pair:
-        known = _ends[id(pair)] = (pair, Ends(pair))
-    return known[1]
-
+from ._gate import Questions
+from ._reply import Reply
 
 def _made(flag: str, name: str, tokenizer: Any, model_config: Any) -> Pair:
     try:
         if flag == "--reasoning-parser":
-            return _setup.pair(name, None, tokenizer, model_config)
-        return _setup.pair(None, name, tokenizer, model_config)
+            return _setup.pair(name, None, tokenizer, model_config, raw_rest=True)
+        return _setup.pair(None, name, tokenizer, model_config, raw_rest=True)
     except Error as error:
         raise ValueError(f"{flag} unspool_{name}: {_setup.told(error)}") from error
 
@@ -52,14 +42,25 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
 
     #: The format's name.
     unspool_name: str
+    #: False where one pair reads the whole reply, and this half is never asked.
+    alone = True
     engine_based_streaming = True
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
-        self.pair = _made("--reasoning-parser", self.unspool_name, tokenizer, kwargs.get("model_config"))
+        self._given = (tokenizer, kwargs.get("model_config"))
+        if self.alone:
+            self.pair  # noqa: B018  # What is wrong with it is said at the start.
         self._fields = _setup.fields(None, None, kwargs.get("chat_template_kwargs"))
-        self._questions = Questions(self.pair, self._fields)
         self._reply: Reply | None = None
+
+    @cached_property
+    def pair(self) -> Pair:
+        return _made("--reasoning-parser", self.unspool_name, *self._given)
+
+    @cached_property
+    def _questions(self) -> Questions:
+        return Questions(self.pair, self._fields)
 
     # The prompt
 
@@ -103,7 +104,7 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
     def _open(self) -> Reply:
         if self._reply is None:
             parser = self.pair.parser(request=self._fields, prompt=self._questions.prompt)
-            self._reply = Reply(self.pair, parser)
+            self._reply = Reply(parser)
         return self._reply
 
     # Questions about ids
@@ -115,18 +116,18 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
         return self._questions.is_end_streaming(input_ids, delta_ids)
 
     def find_reasoning_end(self, token_ids: Sequence[int]) -> ReasoningEnd | None:
-        ends = ends_of(self.pair)
+        explicit, implicit = self.pair.reasoning_end_ids()
         for offset, id in enumerate(token_ids):
-            if id in ends.explicit or id in ends.implicit:
-                return ReasoningEnd(offset, id in ends.implicit)
-        return ReasoningEnd(len(token_ids), False) if ends.explicit else None
+            if id in explicit or id in implicit:
+                return ReasoningEnd(offset, id in implicit)
+        return ReasoningEnd(len(token_ids), False) if explicit else None
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        return self._questions.content_ids(input_ids, ends_of(self.pair))
+        return self._questions.content_ids(input_ids)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         reply = self._reply
-        if reply is not None and not reply.text_only and reply.tokens == len(token_ids):
+        if reply is not None and reply.tokens == len(token_ids):
             counted = reply.parser.reasoning_tokens
             if counted is not None:
                 return counted
@@ -134,11 +135,12 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
 
     @property
     def reasoning_end_token_ids(self) -> frozenset[int]:
-        return ends_of(self.pair).all
+        explicit, implicit = self.pair.reasoning_end_ids()
+        return frozenset(explicit | implicit)
 
     @property
     def implicit_reasoning_end_token_ids(self) -> frozenset[int]:
-        return frozenset(ends_of(self.pair).implicit)
+        return frozenset(self.pair.reasoning_end_ids()[1])
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -156,6 +158,8 @@ class UnspoolToolParser(ParserEngineToolAdapter):
 
     #: The format's name.
     unspool_name: str
+    #: As above.
+    alone = True
     engine_based_streaming = True
     supports_required_and_named = False
     #: Set by vLLM where no reasoning parser is there: markers of thoughts are content then, as they always are here.
@@ -164,8 +168,14 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     def __init__(self, tokenizer: Any, tools: Any = None, **kwargs: Any) -> None:
         self._reply: Reply | None = None
         ToolParser.__init__(self, tokenizer, tools)
-        self.pair = _made("--tool-call-parser", self.unspool_name, tokenizer, kwargs.get("model_config"))
+        self._given = (tokenizer, kwargs.get("model_config"))
+        if self.alone:
+            self.pair  # noqa: B018
         self._kwargs = kwargs.get("chat_template_kwargs")
+
+    @cached_property
+    def pair(self) -> Pair:
+        return _made("--tool-call-parser", self.unspool_name, *self._given)
 
     def _fields(self, request: Any) -> dict[str, Any]:
         return _setup.fields(request, self.tools, self._kwargs)
@@ -185,8 +195,8 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         reply.parser.push(model_output)
         message = reply.parser.finish().message
         calls = [
-            ToolCall(id=id, type="function", function=FunctionCall(name=name, arguments=arguments))
-            for id, name, arguments in reply.calls_of(message)
+            ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
+            for call in message.tool_calls
         ]
         return ExtractedToolCallInformation(
             tools_called=bool(calls), tool_calls=calls, content=message.content or None
@@ -214,8 +224,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return ""
 
     def _new(self, request: Any) -> Reply:
-        parser = self.pair.parser(request=self._fields(request))
-        return Reply(self.pair, parser, text_only=waits_for_stop_texts(request))
+        return Reply(self.pair.parser(request=self._fields(request), start="content"))
 
     # The state that the contract keeps
 

@@ -11,10 +11,7 @@ from vllm.entrypoints.generate.base.protocol import (
     DeltaToolCall,
 )
 
-from .. import Event, Message, Pair, Parser
-
-#: How the ids begin that the core makes where the model wrote none.
-MADE_ID = "chatcmpl-tool-"
+from .. import Event, Parser
 
 
 class Calls:
@@ -35,35 +32,18 @@ class Calls:
         return [pieces[0] if pieces else "" for pieces in self.pieces]
 
 
-class Ids:
-    """The form of call ids: the one that the model wrote, else vLLM's for the checkpoint."""
-
-    def __init__(self, kind: str = "random", before: int = 0) -> None:
-        self.kind = kind
-        self.before = before
-
-    def of(self, id: str | None, name: str, index: int) -> str:
-        if self.kind == "kimi_k2" and (not id or id.startswith(MADE_ID)):
-            return f"functions.{name}:{self.before + index}"
-        return id or ""
-
-
 class Reply:
     """A parser that takes vLLM's deltas and gives vLLM's deltas."""
 
-    def __init__(self, pair: Pair, parser: Parser, ids: Ids | None = None, text_only: bool = False) -> None:
-        self.pair = pair
+    def __init__(self, parser: Parser) -> None:
         self.parser = parser
-        self.ids = ids or Ids()
         self.calls = Calls()
-        #: Stop texts make vLLM hold text back, so that ids and text of a delta do not belong together.
-        self.text_only = text_only
         self.tokens = 0
         self.finished = False
 
     def push(self, text: str, ids: Sequence[int]) -> DeltaMessage | None:
         self.tokens += len(ids)
-        if self.text_only or not ids:
+        if not ids:
             return self.delta(self.parser.push(text)) if text else None
         return self.delta(self.parser.push(text, ids if isinstance(ids, list) else list(ids)))
 
@@ -110,19 +90,12 @@ class Reply:
             self.calls.names.append(name)
             self.calls.pieces.append([])
             self.calls.open = True
-            started[index] = {"id": self.ids.of(event.id, name, index), "name": name, "pieces": []}
+            started[index] = {"id": event.id or "", "name": name, "pieces": []}
         elif event.kind == "call_arguments":
             self.calls.pieces[index].append(event.text or "")
             started.setdefault(index, {"pieces": []})["pieces"].append(event.text or "")
         else:
             self.calls.open = False
-
-    def calls_of(self, message: Message) -> list[tuple[str, str, str]]:
-        """Id, name and arguments of a whole message's calls."""
-        return [
-            (self.ids.of(call.id, call.name, index), call.name, call.arguments)
-            for index, call in enumerate(message.tool_calls)
-        ]
 
 
 def _tool_call(index: int, call: dict[str, Any]) -> DeltaToolCall:
@@ -156,8 +129,3 @@ def joined(first: DeltaMessage | None, second: DeltaMessage | None) -> DeltaMess
                 same.function.arguments = (same.function.arguments or "") + (call.function.arguments or "")
         first.tool_calls = calls
     return first
-
-
-def waits_for_stop_texts(request: Any) -> bool:
-    """Whether vLLM holds text back to look for stop texts."""
-    return bool(getattr(request, "stop", None)) and not getattr(request, "include_stop_str_in_output", False)

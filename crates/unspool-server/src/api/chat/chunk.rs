@@ -7,16 +7,39 @@ use unspool::Diagnostic;
 use crate::config::ReasoningField;
 use crate::reply::{ReplyEvent, TokenCounts};
 
-/// One chunk of a stream.
-#[derive(Debug, Serialize)]
-pub(super) struct Chunk<'a> {
-    pub(super) id: &'a str,
-    pub(super) object: &'static str,
-    pub(super) created: u64,
-    pub(super) model: &'a str,
-    pub(super) choices: Vec<ChunkChoice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<Usage>,
+/// The chunks of a stream: what all of them begin with is written once.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    head: Vec<u8>,
+}
+
+impl Chunks {
+    pub(super) fn new(id: &str, created: u64, model: &str) -> Self {
+        let (id, model) = (Value::from(id), Value::from(model));
+        let head = format!(
+            "data: {{\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model},\"choices\":["
+        );
+        Self { head: head.into_bytes() }
+    }
+
+    /// Writes a chunk. What is written here are texts and numbers, which always become JSON.
+    pub(super) fn write(&self, out: &mut Vec<u8>, choice: Option<&ChunkChoice<'_>>, usage: Option<Usage>) {
+        let start = out.len();
+        out.extend_from_slice(&self.head);
+        let mut written = Ok(());
+        if let Some(choice) = choice {
+            written = serde_json::to_writer(&mut *out, choice);
+        }
+        out.push(b']');
+        if let Some(usage) = usage {
+            out.extend_from_slice(b",\"usage\":");
+            written = written.and(serde_json::to_writer(&mut *out, &usage));
+        }
+        out.extend_from_slice(b"}\n\n");
+        if written.is_err() {
+            out.truncate(start);
+        }
+    }
 }
 
 /// The choice of a chunk.

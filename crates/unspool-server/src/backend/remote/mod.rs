@@ -14,6 +14,7 @@
 mod dialect;
 mod http;
 mod lag;
+mod overflow;
 mod pool;
 mod sse;
 mod stream;
@@ -155,9 +156,13 @@ impl Remote {
 async fn refusal(response: reqwest::Response) -> BackendError {
     let status = response.status().as_u16();
     let text = read_limited(response).await.unwrap_or_default();
-    let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
+    let body: Option<Value> = serde_json::from_slice(&text).ok();
+    let words = body.as_ref().and_then(dialect::error_message);
     let words = words.map_or_else(|| http::words(&String::from_utf8_lossy(&text)), |text| http::words(&text));
-    let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    let mut error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    if matches!(status, 400 | 413 | 422) {
+        error.overflow = overflow::told(body.as_ref(), &words).map(Box::new);
+    }
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
         _ => error,
