@@ -273,9 +273,9 @@ impl App {
     pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
         self.check_stops(&request.sampling.stop)?;
-        if let Some(message) = request.odd_arguments() {
+        if let Some(index) = request.odd_arguments() {
             tracing::warn!(
-                message,
+                index,
                 "a call in the conversation has arguments that are no JSON object; the template gets them as they are"
             );
         }

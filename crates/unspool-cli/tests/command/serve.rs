@@ -160,7 +160,7 @@ fn arguments_in_a_conversation_that_are_no_object_leave_a_line_in_the_log() {
     gateway.chat(&call("{\"harbour\": \"Loo"));
     let told = gateway.told();
     assert_eq!(told.matches("arguments that are no JSON object").count(), 1, "{told}");
-    assert!(told.contains("message=1") && !told.contains("wombat") && !told.contains("Loo"), "{told}");
+    assert!(told.contains("index=1") && !told.contains("wombat") && !told.contains("Loo"), "{told}");
 }
 
 /// The most memory that a process had, in bytes.
