@@ -34,6 +34,7 @@ pub use input::{Input, InputError, Kind, Output};
 pub use rank::Entry;
 pub use report::{Cause, Check, Evidence, Given, Outcome, Report, Subject, Verdict};
 pub use served::Served;
+pub(crate) use valid::fits;
 
 use serde_json::Value;
 use unspool::{Checkpoint, RequestError};

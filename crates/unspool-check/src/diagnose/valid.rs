@@ -6,7 +6,7 @@ use serde_json::Value;
 const DEEPEST: usize = 32;
 
 /// Whether arguments are an object that the parameters' schema allows, as far as the plain words of JSON Schema say.
-pub(super) fn fits(arguments: &str, parameters: &Value) -> bool {
+pub(crate) fn fits(arguments: &str, parameters: &Value) -> bool {
     let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(arguments) else { return false };
     allows(parameters, &value, parameters, 0)
 }
