@@ -3,7 +3,12 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`template`] | a chat template against a pair; two templates against each other |
+//! | [`diagnose`] | why calls or thoughts do not arrive: nine checks, a ranking of all formats, one verdict |
+//! | [`names`] | which names are right for a model |
 //! | [`marks`] | the literals of a pair, and texts that only look like them |
 
+mod border;
+pub mod diagnose;
 pub mod marks;
+pub mod names;
 pub mod template;

@@ -25,6 +25,10 @@ pub(crate) enum Command {
     #[command(after_help = crate::parse::EXAMPLES)]
     Parse(Box<crate::parse::Options>),
 
+    /// Say why calls or thoughts do not arrive
+    #[command(after_help = crate::diagnose::EXAMPLES)]
+    Diagnose(Box<crate::diagnose::Options>),
+
     /// List all formats, or show one in full
     #[command(after_help = crate::formats::EXAMPLES)]
     Formats(crate::formats::Options),

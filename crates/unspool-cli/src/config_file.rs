@@ -1,11 +1,14 @@
 //! `--config FILE`: flags of `unspool serve` in a YAML file, as vLLM has it. The file becomes flags in front of those of the
 //! command line; a flag that stands there too is left out, so the command line wins.
 
+use std::any::TypeId;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, CommandFactory as _};
+use serde::de::{Deserialize as _, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use unspool::suggest;
 
@@ -35,8 +38,8 @@ pub(crate) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure>
     let serve = command.find_subcommand(COMMAND).into_iter().flat_map(clap::Command::get_arguments);
     let reader = Flags { place: &shown, given: &given, known: with_long_names(serve) };
     let mut flags = Vec::new();
-    for (key, value) in &fields {
-        flags.extend(reader.of(key, value)?);
+    for (key, field) in &fields {
+        flags.extend(reader.of(key, (&field.value, &field.written))?);
     }
     check(&shown, &flags)?;
     arguments.splice(2..2, flags.into_iter().map(OsString::from));
@@ -74,20 +77,79 @@ fn take_file(arguments: &mut Vec<OsString>) -> Result<Option<OsString>, Failure>
     Ok(found)
 }
 
-fn read(path: &Path, shown: &str) -> Result<Map<String, Value>, Failure> {
+/// A value of the file: what YAML takes it for, and its scalars as they are written.
+struct Field {
+    value: Value,
+    written: Value,
+}
+
+fn read(path: &Path, shown: &str) -> Result<Vec<(String, Field)>, Failure> {
     let text = files::text(FLAG, path)?;
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Map::new());
+        return Ok(Vec::new());
     }
-    match serde_saphyr::from_str(&text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Failure::usage(format!("{shown}: the file holds no flags"), SHAPE)),
-        Err(error) => {
-            let reason = error.to_string();
-            let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
-            Err(Failure::usage(format!("{shown}{place}: not YAML: {reason}"), SHAPE))
+    let fault = |error: serde_saphyr::Error| {
+        let reason = error.to_string();
+        let reason = reason.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let place = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
+        Failure::usage(format!("{shown}{place}: not YAML: {reason}"), SHAPE)
+    };
+    let Value::Object(fields) = serde_saphyr::from_str(&text).map_err(fault)? else {
+        return Err(Failure::usage(format!("{shown}: the file holds no flags"), SHAPE));
+    };
+    let shape = Value::Object(fields);
+    let written = serde_saphyr::with_deserializer_from_str(&text, |file| AsWritten(&shape).deserialize(file));
+    let (Value::Object(fields), Value::Object(mut written)) = (&shape, written.map_err(fault)?) else {
+        return Ok(Vec::new());
+    };
+    let field = |(key, value): (&String, &Value)| {
+        let written = written.remove(key).unwrap_or_default();
+        (key.clone(), Field { value: value.clone(), written })
+    };
+    Ok(fields.iter().map(field).collect())
+}
+
+/// Reads a value of this shape again, its scalars as texts: what looks like a number may be a key or a name.
+#[derive(Clone, Copy)]
+struct AsWritten<'a>(&'a Value);
+
+impl<'de> DeserializeSeed<'de> for AsWritten<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, file: D) -> Result<Value, D::Error> {
+        match self.0 {
+            Value::Null => IgnoredAny::deserialize(file).map(|_| Value::Null),
+            Value::Array(_) => file.deserialize_seq(self),
+            Value::Object(_) => file.deserialize_map(self),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => String::deserialize(file).map(Value::String),
         }
+    }
+}
+
+impl<'de> Visitor<'de> for AsWritten<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what was read before")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let shapes = self.0.as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut out = Vec::new();
+        while let Some(item) = list.next_element_seed(AsWritten(shapes.get(out.len()).unwrap_or(&Value::Null)))? {
+            out.push(item);
+        }
+        Ok(out.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut out = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let shape = self.0.get(&key).unwrap_or(&Value::Null);
+            let value = map.next_value_seed(AsWritten(shape))?;
+            out.insert(key, value);
+        }
+        Ok(out.into())
     }
 }
 
@@ -105,7 +167,7 @@ fn with_long_names<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Vec<&'a Arg>
 }
 
 impl Flags<'_> {
-    fn of(&self, key: &str, value: &Value) -> Result<Vec<String>, Failure> {
+    fn of(&self, key: &str, (value, written): (&Value, &Value)) -> Result<Vec<String>, Failure> {
         let (head, tail) = key.split_at(key.find('.').unwrap_or(key.len()));
         let name = format!("{}{tail}", head.trim_start_matches('-').replace('_', "-"));
         let argument = self.known.iter().find(|arg| arg.get_long() == Some(name.as_str()));
@@ -114,7 +176,8 @@ impl Flags<'_> {
             (None, Value::Object(inner)) if self.known.iter().any(|arg| is_under(arg, &name)) => {
                 let mut flags = Vec::new();
                 for (key, value) in inner {
-                    flags.extend(self.of(&format!("{name}.{key}"), value)?);
+                    let written = written.get(key).unwrap_or(value);
+                    flags.extend(self.of(&format!("{name}.{key}"), (value, written))?);
                 }
                 Ok(flags)
             }
@@ -124,15 +187,25 @@ impl Flags<'_> {
                 "put all flags into one file",
             )),
             (Some(_), _) if self.given.contains(&format!("--{name}")) => Ok(Vec::new()),
-            (Some(argument), value) => self.written(argument, (key, &name), value),
+            (Some(argument), _) => self.written(argument, (key, &name), (value, written)),
         }
     }
 
-    fn written(&self, argument: &Arg, (key, name): (&str, &str), value: &Value) -> Result<Vec<String>, Failure> {
+    fn written(
+        &self,
+        argument: &Arg,
+        (key, name): (&str, &str),
+        (value, written): (&Value, &Value),
+    ) -> Result<Vec<String>, Failure> {
         let with = |value: &str| format!("--{name}={value}");
         let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+        // A flag that takes a text gets it as it is written, one that takes a number gets the number.
+        let text = |value: &Value, written: &Value| plain(if takes_number(argument) { value } else { written });
         Ok(match value {
-            Value::Null => Vec::new(),
+            Value::Null => {
+                let message = format!("{}: `{key}` has no value", self.place);
+                return Err(Failure::usage(message, "leave the line out, or write a value behind it"));
+            }
             Value::Bool(true) if is_switch => vec![format!("--{name}")],
             Value::Bool(false) if is_switch => Vec::new(),
             _ if is_switch => {
@@ -140,14 +213,19 @@ impl Flags<'_> {
                 return Err(Failure::usage(message, format!("`{key}: true` is as --{name} on the command line")));
             }
             Value::Array(items) if matches!(argument.get_action(), ArgAction::Append) => {
-                items.iter().map(|item| with(&plain(item))).collect()
+                if items.iter().any(Value::is_null) {
+                    let message = format!("{}: an item of `{key}` has no value", self.place);
+                    return Err(Failure::usage(message, "leave the item out, or write a value"));
+                }
+                let written = written.as_array().unwrap_or(items);
+                items.iter().zip(written).map(|(item, written)| with(&text(item, written))).collect()
             }
             Value::Array(_) | Value::Object(_) if takes_json(argument) => vec![with(&value.to_string())],
             Value::Array(_) | Value::Object(_) if !matches!(argument.get_action(), ArgAction::Append) => {
                 let message = format!("{}: `{key}` is {value}; the flag takes one value", self.place);
                 return Err(Failure::usage(message, format!("`unspool {COMMAND} --help` says what --{name} takes")));
             }
-            _ => vec![with(&plain(value))],
+            _ => vec![with(&text(value, written))],
         })
     }
 
@@ -162,6 +240,21 @@ impl Flags<'_> {
 /// Whether a flag's value is a JSON text.
 fn takes_json(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == "JSON"))
+}
+
+/// Whether a flag's value is a number.
+fn takes_number(argument: &Arg) -> bool {
+    let kind = argument.get_value_parser().type_id();
+    [
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<f64>(),
+    ]
+    .iter()
+    .any(|number| kind == *number)
 }
 
 /// Whether a flag's name has a dot behind `name`.
@@ -218,7 +311,7 @@ mod tests {
         let reader = Flags { place: "f.yaml", given: &given, known: with_long_names(command.get_arguments()) };
         let written = |text: &str| {
             let fields: Map<String, Value> = serde_saphyr::from_str(text).expect("it is YAML");
-            let flags: Result<Vec<_>, _> = fields.iter().map(|(key, value)| reader.of(key, value)).collect();
+            let flags: Result<Vec<_>, _> = fields.iter().map(|(key, value)| reader.of(key, (value, value))).collect();
             flags.map(|flags| flags.concat().join(" ")).map_err(|_| ())
         };
         for (text, flags) in [
@@ -229,13 +322,22 @@ mod tests {
             ("text: [1, b]", "--text=[1,\"b\"]"),
             ("text:\n  x: {y: true}", "--text={\"x\":{\"y\":true}}"),
             ("one: 1.5", "--one=1.5"),
-            ("one:", ""),
             ("group:\n  inner-switch: true\n  inner_value: z", "--group.inner-switch --group.inner_value=z"),
             ("group.inner_value: z", "--group.inner_value=z"),
         ] {
             assert_eq!(written(text).as_deref(), Ok(flags), "{text}");
         }
-        for text in ["a_flag: 1", "other: 1", "one: [1, b]", "one: {x: 1}", "group:\n  other: 1", "group: 1"] {
+        for text in [
+            "a_flag: 1",
+            "other: 1",
+            "one: [1, b]",
+            "one: {x: 1}",
+            "one:",
+            "a_flag:",
+            "several: [~]",
+            "group:\n  other: 1",
+            "group: 1",
+        ] {
             assert!(written(text).is_err(), "{text}");
         }
     }

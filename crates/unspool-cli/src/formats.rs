@@ -10,6 +10,8 @@ use unspool::setup::Half;
 use unspool::suggest;
 use unspool::{Registry, Setup};
 
+mod file;
+mod flags;
 mod markdown;
 
 use crate::failure::Failure;
@@ -19,15 +21,22 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   unspool formats
   unspool formats qwen3_coder
-  unspool formats Qwen/Qwen3-8B
+  unspool formats --model Qwen/Qwen3-8B
+  unspool formats --model models/qwen3
+  unspool formats my_model.toml
   unspool formats kimi_k2 --explain
   unspool formats --json | jq -r '.[] | select(.tools) | .name'";
 
 /// What to list, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A parser's name, or a model's (Qwen/Qwen3-8B); without it, the table of all names
+    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); or a format file of your own, whose
+    /// examples are read; without it, the table of all names
     name: Option<String>,
+
+    /// A model: its id (Qwen/Qwen3-8B), its folder, or its chat template; prints the flags for it, why, and what reads the same
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["name", "explain", "markdown"])]
+    model: Option<String>,
 
     /// Also print the compiled states, what may follow in each, and the limits
     #[arg(long, requires = "name")]
@@ -94,18 +103,33 @@ struct Calls {
 
 /// Prints the table or one format.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let registry = options.plugins.registry()?;
+    let mut registry = options.plugins.registry()?;
+    if let Some(path) = options.name.as_deref().filter(|name| file::is_file(name)) {
+        return own_file(&mut registry, path, options.json);
+    }
     let rows = rows(&registry)?;
+    if let Some(model) = &options.model {
+        let text = flags::of(&registry, model, options.json)?.ok_or_else(|| unlisted(model, &registry))?;
+        return Ok(anstream::stdout().write_all(text.as_bytes())?);
+    }
     let text = match &options.name {
         None if options.json => json(&rows)?,
         None if options.markdown => markdown::page(&registry, &rows)?,
         None => table(&rows),
         Some(name) => match rows.iter().find(|row| row.name == *name) {
             Some(row) => one(&registry, row, options)?,
-            None => of_model(&registry, name, options.json)?.ok_or_else(|| unknown(name, &rows))?,
+            None => flags::of(&registry, name, options.json)?.ok_or_else(|| unknown(name, &rows))?,
         },
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+/// A file of one's own, and whether its examples are true.
+fn own_file(registry: &mut Registry, path: &str, as_json: bool) -> Result<(), Failure> {
+    let tried = file::tried(registry, path)?;
+    let text = if as_json { json(&tried)? } else { tried.told() };
+    anstream::stdout().write_all(text.as_bytes())?;
+    if tried.is_true() { Ok(()) } else { Err(Failure::Differs) }
 }
 
 fn one(registry: &Registry, row: &Row, options: &Options) -> Result<String, Failure> {
@@ -114,32 +138,6 @@ fn one(registry: &Registry, row: &Row, options: &Options) -> Result<String, Fail
         text.push_str(&explained(registry, row)?);
     }
     Ok(text)
-}
-
-/// What a model is read with.
-#[derive(Debug, Serialize)]
-struct OfModel<'a> {
-    model: &'a str,
-    reasoning: Option<&'a str>,
-    tools: Option<&'a str>,
-}
-
-/// The flags that a model needs; `None`: no format lists it.
-fn of_model(registry: &Registry, model: &str, as_json: bool) -> Result<Option<String>, Failure> {
-    let models = registry.models()?;
-    let found =
-        OfModel { model, reasoning: models.name(Half::Reasoning, model), tools: models.name(Half::Tools, model) };
-    if found.reasoning.is_none() && found.tools.is_none() {
-        return Ok(None);
-    }
-    if as_json {
-        return json(&found).map(Some);
-    }
-    let flags: Vec<String> = [(Half::Reasoning, found.reasoning), (Half::Tools, found.tools)]
-        .into_iter()
-        .filter_map(|(half, name)| Some(format!("{} {}", half.flag(), name?)))
-        .collect();
-    Ok(Some(format!("{:11}{model}\n{:11}{}\n", "model", "flags", flags.join(" "))))
 }
 
 /// All names of both halves, sorted.
@@ -196,7 +194,7 @@ fn calls(words: &FormatFile, file: String, goes_with: Vec<String>) -> Calls {
     Calls {
         file,
         models: words.models.tools.to_vec(),
-        call: words.tools.call.first().cloned().or_else(|| words.checkpoint.clone()),
+        call: words.tools.written.first().or(words.tools.call.first()).cloned().or_else(|| words.checkpoint.clone()),
         block: words.tools.block.first().cloned(),
         goes_with,
     }
@@ -311,26 +309,64 @@ fn unknown(name: &str, rows: &[Row]) -> Failure {
     )
 }
 
+/// A model that no format lists.
+fn unlisted(model: &str, registry: &Registry) -> Failure {
+    let globs: Vec<String> =
+        registry.models().map(|m| m.globs().iter().map(|g| (*g).to_owned()).collect()).unwrap_or_default();
+    let hint = suggest::did_you_mean(&suggest::near(model, globs.iter().map(String::as_str)));
+    Failure::usage(
+        format!("no format file lists the model `{model}`"),
+        format!(
+            "{}its folder or its chat template says more: `unspool formats --model DIR`",
+            hint.map(|hint| hint + " ").unwrap_or_default()
+        ),
+    )
+}
+
 fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::Io(error.to_string()))
 }
 
+/// Widest line of the tables.
+const WIDEST: usize = 100;
+/// Widest marker in them.
+const MARKER: usize = 26;
+
 /// Both tables: how each name reads thoughts, and how it reads calls.
 fn table(rows: &[Row]) -> String {
-    let mut thinkers = vec![["name", "opener", "closer", "begins in", "switches", "cut off"].map(str::to_owned)];
+    let mut thinkers = vec![["name", "opener", "closer", "thinks"].map(str::to_owned)];
     let mut callers = vec![["name", "call"].map(str::to_owned)];
+    let room = rows.iter().filter(|row| row.tools.is_some()).map(|row| row.name.len()).max().unwrap_or(0);
     for row in rows {
         if let Some(thinking) = &row.reasoning {
-            let [opener, closer] = thinking.markers();
-            let cells = [row.name.clone(), opener, closer, thinking.begins(), thinking.switched()];
-            let [name, opener, closer, begins, switches] = cells;
-            thinkers.push([name, opener, closer, begins, switches, thinking.cut_off.clone()]);
+            let [opener, closer] = thinking.markers().map(|marker| short(&marker, MARKER));
+            let thinks = match (thinking.switches.is_empty(), thinking.default) {
+                (true, _) => "always",
+                (false, true) => "switchable",
+                (false, false) => "if asked",
+            };
+            thinkers.push([row.name.clone(), opener, closer, thinks.to_owned()]);
         }
         if let Some(calls) = &row.tools {
-            callers.push([row.name.clone(), shown(calls.call.as_deref())]);
+            callers.push([row.name.clone(), short(&shown(calls.call.as_deref()), WIDEST - room - 4)]);
         }
     }
-    format!("--reasoning-parser\n{}\n--tool-call-parser\n{}", aligned(&thinkers), aligned(&callers))
+    format!(
+        "--reasoning-parser\n{}\n--tool-call-parser\n{}\n`unspool formats NAME` shows one in full, `unspool formats --model MODEL` the flags of a model.\n",
+        aligned(&thinkers),
+        aligned(&callers)
+    )
+}
+
+/// A text within a width, the middle left out.
+fn short(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most / 3;
+    let start: String = text.chars().take(most - end - 1).collect();
+    format!("{start}…{}", text.chars().skip(count - end).collect::<String>())
 }
 
 /// Columns as wide as their cells.

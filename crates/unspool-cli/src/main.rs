@@ -2,12 +2,14 @@
 
 mod args;
 mod config_file;
+mod diagnose;
 mod extras;
 mod failure;
 mod files;
 mod formats;
 mod grammar;
 mod parse;
+mod place;
 mod serve;
 mod setup;
 mod stream;
@@ -15,11 +17,13 @@ mod template;
 mod usage;
 mod wire;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use args::{Cli, Command};
+use failure::Failure;
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == unspool_text::sandbox::ARGUMENT) {
@@ -34,11 +38,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => match usage::failure(&error) {
             Some(failure) => return failure.report(),
-            None => error.exit(),
+            None => return page(&error),
         },
     };
     let result = match cli.command {
         Command::Parse(options) => parse::run(&options),
+        Command::Diagnose(options) => diagnose::run(&options),
         Command::Formats(options) => formats::run(&options),
         Command::Grammar(options) => grammar::run(&options),
         Command::Stream(options) => stream::run(&options),
@@ -50,5 +55,14 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Prints a page that was asked for: help or the version.
+fn page(page: &clap::Error) -> ExitCode {
+    let code = u8::try_from(page.exit_code()).unwrap_or(1);
+    match page.print().and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::from(code),
+        Err(error) => Failure::from(error).report(),
     }
 }

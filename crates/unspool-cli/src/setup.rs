@@ -10,6 +10,7 @@ use unspool::{Limit, Limits, Registry};
 
 use crate::failure::{Failure, warn};
 use crate::files;
+use crate::place::{AUTO, Place};
 
 /// A user's own format files.
 #[derive(Debug, Args)]
@@ -62,6 +63,21 @@ pub(crate) struct ParserNames {
     /// The checkpoint's `model_type`; `gpt_oss` selects harmony whatever the names
     #[arg(long, value_name = "TYPE", help_heading = "Formats")]
     pub(crate) model_type: Option<String>,
+}
+
+impl ParserNames {
+    /// The names of the halves, `auto` being told from the model's files.
+    pub(crate) fn told(&self, registry: &Registry, place: Option<&Place>) -> Result<[Option<String>; 2], Failure> {
+        let named = |half: Half, given: &Option<String>| match (place, given.as_deref()) {
+            (None, Some(AUTO)) => Err(Failure::usage(
+                format!("{} auto needs the model's files", half.flag()),
+                "give the folder of the checkpoint, or its chat template, with --model-dir",
+            )),
+            (Some(place), given) => place.named(registry, half, given),
+            (None, given) => Ok(given.map(str::to_owned)),
+        };
+        Ok([named(Half::Reasoning, &self.reasoning_parser)?, named(Half::Tools, &self.tool_call_parser)?])
+    }
 }
 
 impl Plugins {

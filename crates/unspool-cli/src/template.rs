@@ -1,17 +1,15 @@
 //! `unspool template`: chat templates held against parsers, and against each other.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use unspool::setup::Half;
-use unspool::{Checkpoint, Registry, Setup, Vocabulary};
-use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff, prompter};
-use unspool_text::{ModelFolder, Prompter, folder};
+use unspool::Setup;
+use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
 
 use crate::failure::Failure;
-use crate::files;
+use crate::place::Place;
 use crate::setup::{ParserNames, Plugins, tell_warnings};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -21,9 +19,6 @@ Examples:
   unspool template diff models/qwen3 deployed.jinja
 
 Exit codes: 0 they fit, 1 they differ, 2 the command line or a file that it names is wrong.";
-
-/// The name of a parser that stands for the one that the model's files tell.
-const AUTO: &str = "auto";
 
 /// What to do with a template.
 #[derive(Debug, Subcommand)]
@@ -98,63 +93,6 @@ pub(crate) fn run(action: &Action) -> Result<(), Failure> {
     if differs { Err(Failure::Differs) } else { Ok(()) }
 }
 
-/// A template with what is known around it.
-struct Place {
-    folder: Option<ModelFolder>,
-    config: Option<Value>,
-    prompter: Prompter,
-}
-
-impl Place {
-    fn open(option: &str, path: &Path, config: Option<&Path>) -> Result<Self, Failure> {
-        let config = config.map(|path| files::json("--tokenizer-config", path)).transpose()?;
-        let shown = path.display().to_string();
-        if path.is_dir() {
-            let folder = ModelFolder::open(path).map_err(text_failure)?;
-            let prompter = Prompter::new(Some(&folder), None, None).map_err(text_failure)?;
-            let config = config.or_else(|| Some(folder.tokenizer_config().clone()));
-            return Ok(Self { folder: Some(folder), config, prompter });
-        }
-        let source = files::text(option, path)?;
-        let tokens = config.as_ref().map(folder::named_tokens).unwrap_or_default();
-        let prompter = prompter(&source, tokens).map_err(|error| text_failure(error.at(&shown)))?;
-        Ok(Self { folder: None, config, prompter })
-    }
-
-    fn vocabulary(&self) -> Vocabulary {
-        match &self.folder {
-            Some(folder) => {
-                let entries = folder.tokenizer().entries();
-                Vocabulary { special: entries.added().clone(), hidden: entries.special().to_vec(), bytes: None }
-            }
-            None => self.config.as_ref().map(Vocabulary::of_tokenizer_config).unwrap_or_default(),
-        }
-    }
-
-    /// The tokenizer config, with the template that is used in it: some formats look there.
-    fn tokenizer_config(&self) -> Value {
-        let mut config = self.config.clone().filter(Value::is_object).unwrap_or_else(|| json!({}));
-        if let Some(template) = self.prompter.template(true) {
-            config["chat_template"] = json!(template.source());
-        }
-        config
-    }
-
-    /// The name of a half that the template and the folder speak for.
-    fn detected(&self, registry: &Registry, half: Half) -> Result<String, Failure> {
-        let folder = self.folder.as_ref();
-        let types: Vec<&str> = folder
-            .into_iter()
-            .flat_map(|folder| folder.model_type().into_iter().chain(folder.architectures()))
-            .collect();
-        let has = |text: &str| folder.is_some_and(|folder| folder.tokenizer().entries().added().contains_key(text));
-        let has_token: Option<&dyn Fn(&str) -> bool> = if folder.is_some() { Some(&has) } else { None };
-        let template = self.prompter.template(true).map(|template| template.source());
-        let checkpoint = Checkpoint { template, has_token, model_types: &types };
-        Ok(registry.detect(half, &checkpoint)?.name)
-    }
-}
-
 impl CheckOptions {
     fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
         let findings = self.findings()?;
@@ -176,13 +114,10 @@ impl CheckOptions {
     fn findings(&self) -> Result<Vec<Finding>, Failure> {
         let place = Place::open("CHAT_TEMPLATE", &self.place, self.tokenizer_config.as_deref())?;
         let registry = self.plugins.registry()?;
-        let named = |half, given: &Option<String>| match given.as_deref() {
-            Some(AUTO) => place.detected(&registry, half).map(Some),
-            _ => Ok(given.clone()),
-        };
+        let [reasoning_parser, tool_parser] = self.names.told(&registry, Some(&place))?;
         let setup = Setup {
-            reasoning_parser: named(Half::Reasoning, &self.names.reasoning_parser)?,
-            tool_parser: named(Half::Tools, &self.names.tool_call_parser)?,
+            reasoning_parser,
+            tool_parser,
             model_type: self.names.model_type.clone(),
             vocabulary: place.vocabulary(),
             tokenizer_config: place.tokenizer_config(),
@@ -197,7 +132,7 @@ impl CheckOptions {
         }
         let pair = registry.pair(&setup)?;
         tell_warnings(&pair);
-        let mut findings = Subject { prompter: &place.prompter, pair: &pair, reasoning, tools }.findings();
+        let mut findings = Subject { prompter: place.prompter(), pair: &pair, reasoning, tools }.findings();
         let special = &setup.vocabulary.special;
         let shown = self.place.display().to_string();
         if let (false, Err(error)) = (special.is_empty(), pair.check_vocabulary(|t| special.contains_key(t), &shown)) {
@@ -239,7 +174,7 @@ impl DiffOptions {
     fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
         let open = |option, path| Place::open(option, path, self.tokenizer_config.as_deref());
         let (a, b) = (open("A", &self.a)?, open("B", &self.b)?);
-        let conversations = diff(&a.prompter, &b.prompter);
+        let conversations = diff(a.prompter(), b.prompter());
         // What neither renders is no difference.
         let differs = |it: &Conversation| !it.same && !it.errors.iter().all(Option::is_some);
         let any = conversations.iter().any(differs);
@@ -279,8 +214,4 @@ fn shown(side: &Side) -> String {
         (false, more) => format!("{}{}", side.code_points.join(" "), if more { " …" } else { "" }),
     };
     format!(" at byte {}{line}: {points} in {:?}", side.offset, side.around)
-}
-
-fn text_failure(error: unspool_text::TextError) -> Failure {
-    Failure::Usage { message: error.message, hint: error.hint }
 }

@@ -34,24 +34,39 @@ impl BodyBounds {
     /// # Errors
     /// It is not JSON, or holds too much.
     pub(crate) fn check(&self, body: &[u8]) -> Result<(), ApiError> {
-        let mut count = Count {
-            bounds: *self,
-            messages: 0,
-            tools: 0,
-            parts: 0,
-            values: 0,
-            most_values: FREE_VALUES + body.len() / BYTES_PER_VALUE,
-            field: String::new(),
-            refusal: None,
-        };
+        let mut count = Count { most_values: FREE_VALUES + body.len() / BYTES_PER_VALUE, ..Count::new(*self) };
         let mut json = serde_json::Deserializer::from_slice(body);
         let read = Walk { count: &mut count, place: Place::Body }.deserialize(&mut json).and_then(|()| json.end());
         match (count.refusal, read) {
             (Some(refusal), _) => Err(refusal),
-            (None, Err(error)) => Err(ApiError::bad_body(format!("the body is not JSON: {error}"))),
+            (None, Err(error)) => Err(not_json(&error)),
             (None, Ok(())) => Ok(()),
         }
     }
+
+    /// Refuses what is nested too deep, and nothing else, for a body that goes on to a backend as it is.
+    ///
+    /// # Errors
+    /// It is not JSON, or too deep.
+    pub(crate) fn check_depth(body: &[u8]) -> Result<(), ApiError> {
+        let most = usize::MAX;
+        let mut count = Count { most_values: most, ..Count::new(Self { messages: most, tools: most, parts: most }) };
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let read = Walk { count: &mut count, place: Place::Other }.deserialize(&mut json).and_then(|()| json.end());
+        read.map_err(|error| not_json(&error))
+    }
+}
+
+/// Levels of lists and objects in a body, itself included: those that the JSON reader takes.
+const DEEPEST: usize = 127;
+
+/// Why a body cannot be read.
+pub(crate) fn not_json(error: &serde_json::Error) -> ApiError {
+    let words = error.to_string();
+    if let Some(place) = words.strip_prefix("recursion limit exceeded") {
+        return ApiError::bad_body(format!("the body is nested deeper than {DEEPEST} levels{place}"));
+    }
+    ApiError::bad_body(format!("the body is not JSON: {words}"))
 }
 
 /// What was counted.
@@ -68,6 +83,19 @@ struct Count {
 }
 
 impl Count {
+    fn new(bounds: BodyBounds) -> Self {
+        Self {
+            bounds,
+            messages: 0,
+            tools: 0,
+            parts: 0,
+            values: 0,
+            most_values: FREE_VALUES,
+            field: String::new(),
+            refusal: None,
+        }
+    }
+
     /// Counts an item of a list; an error where it is one too many.
     fn item<E: serde::de::Error>(&mut self, list: Place) -> Result<(), E> {
         let (count, most, what, flag) = match list {
@@ -284,8 +312,22 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_told_as_such() {
-        for body in ["", "{", "[1,]", "{\"a\":1}x", &"[".repeat(1000)] {
+        for body in ["", "{", "[1,]", "{\"a\":1}x"] {
             assert!(told(body).is_some_and(|told| told.1.starts_with("the body is not JSON: ")), "{body}");
         }
+    }
+
+    #[test]
+    fn depth_has_one_bound() {
+        let nested = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        let words = "the body is nested deeper than 127 levels";
+        for check in [|body: &[u8]| BodyBounds::default().check(body), BodyBounds::check_depth] {
+            assert_eq!(check(nested(DEEPEST).as_bytes()), Ok(()));
+            let told = check(nested(DEEPEST + 1).as_bytes()).expect_err("one level too many");
+            assert!(told.message.starts_with(words), "{}", told.message);
+            assert!(check("[".repeat(1000).as_bytes()).is_err_and(|told| told.message.starts_with(words)));
+        }
+        let ids = format!("{{\"prompt\":{}}}", list("1", 1 << 20));
+        assert_eq!(BodyBounds::check_depth(ids.as_bytes()), Ok(()), "a prompt may be a million ids");
     }
 }

@@ -1,11 +1,15 @@
 //! One answer: the pieces of a backend through the parser, as steps that any surface can show.
 
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use unspool::{Delta, Event, FinishReason, Parser};
 
-use crate::backend::{BackendError, Piece, StopReason};
-use crate::continuation::{Kept, Source, Turn};
+use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::continuation::{Continuations, Kept, Source, Turn};
 use crate::metrics::Observer;
+use crate::raw_log::RawLog;
 use crate::reply::{Ending, ReplyEvent, Step, TokenCounts};
 
 /// One answer while it is written. Dropping it stops the backend.
@@ -19,6 +23,29 @@ pub struct Reply {
     state: State,
     observer: Option<Observer>,
     merging: Merging,
+    again: Option<Again>,
+    anew: bool,
+}
+
+/// What it takes to begin an answer anew that nobody has seen anything of.
+pub struct Again {
+    /// A parser that has read nothing.
+    pub parser: Parser,
+    /// What is asked.
+    pub job: Job,
+    /// Who begins answers.
+    pub continuations: Arc<Continuations>,
+    /// Where raw outputs are written down.
+    pub log: Option<Arc<RawLog>>,
+}
+
+impl Again {
+    /// The answer of another server, once.
+    async fn begin(self) -> Option<(Parser, Source)> {
+        let recorder = self.log.as_ref().map(|log| log.recorder(self.job.request.hash));
+        let source = self.continuations.start(self.job, &self.parser).await.ok()?;
+        Some((self.parser, source.recorded(recorder)))
+    }
 }
 
 /// How many tokens make a step, as with vLLM's `stream_interval`: what the first ones bring is given at once, and what is left
@@ -63,6 +90,8 @@ struct Open {
     events: Fold,
     tokens: u64,
     reasoning: u64,
+    /// Tokens of white space that the parser holds: what comes behind them says whose they are.
+    blank: u64,
 }
 
 enum State {
@@ -85,7 +114,15 @@ impl Reply {
             state: State::Writing,
             observer: None,
             merging: Merging::default(),
+            again: None,
+            anew: false,
         }
+    }
+
+    /// Which is begun anew, once, where its server dies: nobody sees anything of it before its end.
+    #[must_use]
+    pub fn begun_anew_by(self, again: Option<Again>) -> Self {
+        Self { again, ..self }
     }
 
     /// In steps of so many tokens; the first one is given at once, and the last one with the ending.
@@ -120,11 +157,18 @@ impl Reply {
         step
     }
 
+    /// The next step, if it is there already: what came together can go out together.
+    pub fn next_if_ready(&mut self) -> Option<Option<Result<Step, BackendError>>> {
+        // An answer that may be asked for anew must not be given up in the middle of that. All else only waits for pieces.
+        if self.source.may_continue() || self.again.is_some() { None } else { self.next().now_or_never() }
+    }
+
     async fn advance(&mut self) -> Option<Result<Step, BackendError>> {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Writing => {}
-            State::Failed(error) => return Some(Err(error)),
-            State::Over => return None,
+        if !matches!(self.state, State::Writing) {
+            return match std::mem::replace(&mut self.state, State::Over) {
+                State::Failed(error) => Some(Err(error)),
+                State::Writing | State::Over => None,
+            };
         }
         loop {
             match self.source.next().await {
@@ -132,22 +176,51 @@ impl Reply {
                     let events = self.take(piece).await;
                     let events = self.merging.take(events, self.tokens.completion);
                     if !events.is_empty() {
-                        self.state = State::Writing;
-                        return Some(Ok(Step { events, tokens: self.tokens, ending: None }));
+                        return Some(Ok(self.step(events, None)));
                     }
                 }
-                Some(Err(error)) => return Some(self.fail(error)),
-                None => return Some(Ok(self.finish())),
+                Some(Err(error)) => match self.begin_anew(error).await {
+                    Ok(()) => {}
+                    Err(error) => return Some(self.fail(error)),
+                },
+                None => {
+                    self.state = State::Over;
+                    return Some(Ok(self.finish()));
+                }
             }
         }
+    }
+
+    fn step(&mut self, events: Vec<ReplyEvent>, ending: Option<Ending>) -> Step {
+        Step { events, tokens: self.tokens, ending, anew: std::mem::take(&mut self.anew) }
+    }
+
+    /// Begins the answer anew, if it may be.
+    async fn begin_anew(&mut self, error: BackendError) -> Result<(), BackendError> {
+        let Some(again) = self.again.take().filter(|_| error.fault.is_the_servers()) else { return Err(error) };
+        tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer that nobody has seen, another is asked");
+        let Some((parser, source)) = again.begin().await else { return Err(error) };
+        self.parser = parser;
+        self.source = source;
+        self.tokens = TokenCounts { prompt: self.tokens.prompt, ..TokenCounts::default() };
+        self.open = Open::default();
+        self.stopped = None;
+        self.merging = Merging { interval: self.merging.interval, ..Merging::default() };
+        self.anew = true;
+        Ok(())
     }
 
     async fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
         match piece {
             Piece::Tokens { text, ids } => return self.read_and_ask(&text, &ids).await,
             Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
-            Piece::Usage { prompt, completion } => {
+            Piece::Prompt(tokens) => {
+                self.tokens.prompt = tokens;
+                return Vec::new();
+            }
+            Piece::Usage { prompt, completion, cached } => {
                 let events = self.settle_all();
+                self.tokens.cached = cached.map(|cached| cached.min(prompt)).or(self.tokens.cached);
                 self.tokens.prompt = prompt;
                 self.tokens.completion = completion;
                 return events;
@@ -191,7 +264,11 @@ impl Reply {
         let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
         self.open.tokens += count;
         if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
-            self.open.reasoning += count;
+            self.open.reasoning += count + std::mem::take(&mut self.open.blank);
+        } else if fold.events.is_empty() && text.trim().is_empty() {
+            self.open.blank += count;
+        } else {
+            self.open.blank = 0;
         }
         if self.open.events.events.is_empty() {
             self.open.events = fold;
@@ -210,6 +287,7 @@ impl Reply {
     /// What is open stays.
     fn settle(&mut self) -> Vec<ReplyEvent> {
         let open = std::mem::take(&mut self.open);
+        self.open.blank = open.blank;
         self.tokens.completion += open.tokens;
         self.tokens.reasoning += open.reasoning;
         open.events.events
@@ -226,11 +304,12 @@ impl Reply {
         let mut fold = Fold { events: self.settle_all() };
         self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
         let events = self.merging.rest(fold.events);
+        self.state = State::Over;
         if events.is_empty() {
             return Err(error);
         }
         self.state = State::Failed(error);
-        Ok(Step { events, tokens: self.tokens, ending: None })
+        Ok(self.step(events, None))
     }
 
     fn finish(&mut self) -> Step {
@@ -250,7 +329,7 @@ impl Reply {
             (_, FinishReason::ToolCalls) => "tool_calls".to_owned(),
         };
         let events = self.merging.rest(fold.events);
-        Step { events, tokens: self.tokens, ending: Some(Ending { reason, stopped_at }) }
+        self.step(events, Some(Ending { reason, stopped_at }))
     }
 }
 

@@ -21,19 +21,80 @@ pub struct ApiError {
     pub hint: Option<String>,
     /// The request field in question.
     pub param: Option<String>,
+    /// It has more tokens than the model takes.
+    pub overflow: Option<Box<Overflow>>,
+}
+
+/// More tokens than the model takes, as far as it is known how many. Clients shorten their history where they read the words
+/// that their API has for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overflow {
+    /// Most tokens of prompt and answer together.
+    pub longest: Option<u64>,
+    /// Tokens of the prompt.
+    pub prompt: Option<u64>,
+    /// Tokens of the answer that were asked for, where those are too many.
+    pub asked: Option<u64>,
+}
+
+impl Overflow {
+    /// In the words of OpenAI's API.
+    fn words(&self) -> String {
+        let longest = match self.longest {
+            Some(longest) => format!("This model's maximum context length is {longest} tokens."),
+            None => "This model's maximum context length is exceeded.".to_owned(),
+        };
+        match (self.prompt, self.asked) {
+            (Some(prompt), Some(asked)) => {
+                format!("{longest} The prompt has {prompt} tokens, and {asked} are asked for in the answer.")
+            }
+            (Some(prompt), None) => format!("{longest} The prompt has {prompt} tokens."),
+            (None, _) => longest,
+        }
+    }
+
+    /// The share of the prompt that is too much, as far as that is known.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        match (self.longest, self.prompt, self.asked) {
+            (Some(longest), Some(prompt), None) if prompt >= longest => Some(1.0 - longest as f64 / prompt as f64),
+            _ => None,
+        }
+    }
+
+    /// In the words of Anthropic's API.
+    #[must_use]
+    pub fn words_of_messages(&self) -> String {
+        match *self {
+            Self { longest: Some(longest), prompt: Some(prompt), asked: Some(asked) } => {
+                format!("input length and `max_tokens` exceed context limit: {prompt} + {asked} > {longest}")
+            }
+            Self { longest: Some(longest), prompt: Some(prompt), asked: None } => {
+                format!("prompt is too long: {prompt} tokens > {longest} maximum")
+            }
+            _ => "prompt is too long".to_owned(),
+        }
+    }
 }
 
 impl ApiError {
     /// An error of this status, with the status' own type name.
     #[must_use]
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, kind: kind(status), message: message.into(), hint: None, param: None }
+        Self { status, kind: kind(status), message: message.into(), hint: None, param: None, overflow: None }
     }
 
     /// A field has a value that cannot be.
     #[must_use]
     pub fn bad_field(param: &str, message: impl Into<String>) -> Self {
         Self { param: Some(param.to_owned()), ..Self::new(StatusCode::BAD_REQUEST, message) }
+    }
+
+    /// Prompt and answer have more tokens than the model takes.
+    #[must_use]
+    pub fn too_many_tokens(param: &str, overflow: Overflow) -> Self {
+        Self { overflow: Some(overflow.into()), ..Self::bad_field(param, overflow.words()) }
+            .hint("shorten the conversation or ask for fewer tokens")
     }
 
     /// The body is not what the schema says.
@@ -58,10 +119,15 @@ impl ApiError {
         }
     }
 
-    /// The body: `{"error": {"message", "type", "param", "code"}}`.
+    /// The body: `{"error": {"message", "type", "param", "code"}}`. The code is the status, as in vLLM, but for what clients look
+    /// for by name.
     #[must_use]
     pub fn body(&self) -> Value {
-        json!({"error": {"message": self.text(), "type": self.kind, "param": self.param, "code": self.status.as_u16()}})
+        let code = match self.overflow {
+            Some(_) => json!("context_length_exceeded"),
+            None => json!(self.status.as_u16()),
+        };
+        json!({"error": {"message": self.text(), "type": self.kind, "param": self.param, "code": code}})
     }
 }
 

@@ -9,7 +9,7 @@ use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, To
 use unspool_check::template::{Subject, Verdict};
 use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
-use unspool_text::{ModelFolder, PromptRequest, Prompter, Sandbox, TextError, prompter};
+use unspool_text::{ModelFolder, PromptRequest, Prompter, Sandbox, TextError, folder, prompter};
 
 use crate::config::{ContentFormatOption, ServeConfig};
 use crate::error::{ApiError, StartupError};
@@ -294,9 +294,9 @@ impl Model {
 fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {
     let place = path.display();
     let hint = "it is the file tokenizer_config.json of the checkpoint";
-    let text = std::fs::read_to_string(path)
+    let text = folder::read_regular(path)
         .map_err(|error| StartupError::new(format!("--tokenizer-config: cannot read {place}: {error}")).hint(hint))?;
-    match serde_json::from_str(&text) {
+    match serde_json::from_slice(&text) {
         Ok(config @ Value::Object(_)) => Ok(config),
         Ok(_) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON object")).hint(hint)),
         Err(error) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON: {error}")).hint(hint)),

@@ -1,8 +1,8 @@
 //! `--log-raw`: the raw output of every answer, in the form that the `replay` backend reads.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
@@ -12,31 +12,43 @@ use crate::backend::{Piece, StopReason};
 use crate::error::StartupError;
 use crate::unique;
 
-/// A file that takes raw outputs, one line each, as they end.
+/// Files that take raw outputs, one line each, as they end.
 #[derive(Debug)]
 pub struct RawLog {
-    file: Mutex<File>,
+    folder: PathBuf,
+    /// What is known of the vocabulary: the first line of each file.
+    head: Option<String>,
+    /// A file that is this long is followed by another one; 0: never.
+    longest: u64,
+    current: Mutex<Current>,
+}
+
+/// The file that is written.
+#[derive(Debug)]
+struct Current {
+    path: PathBuf,
+    file: File,
+    /// The last line may be there in part.
+    broken: bool,
 }
 
 impl RawLog {
-    /// A new file in `folder`, which is made if it is not there. What is known of the vocabulary stands first.
+    /// A new file in `folder`, which is made if it is not there; another one follows when it has `longest` bytes (0: never). What
+    /// is known of the vocabulary stands first.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
-    pub fn create(folder: &Path, vocabulary: &Vocabulary) -> Result<Self, StartupError> {
-        let fault = |error: std::io::Error| {
+    pub fn create(folder: &Path, vocabulary: &Vocabulary, longest: u64) -> Result<Self, StartupError> {
+        let fault = |error: io::Error| {
             StartupError::new(format!("--log-raw: cannot write into {}: {error}", folder.display()))
                 .hint("it must be a folder that the gateway may write into; it is made if it is not there")
         };
         std::fs::create_dir_all(folder).map_err(fault)?;
-        let name = format!("raw-{}-{:08x}.jsonl", unique::now(), unique::number() & 0xffff_ffff);
-        let file = OpenOptions::new().append(true).create_new(true).open(folder.join(name)).map_err(fault)?;
-        let log = Self { file: Mutex::new(file) };
-        if !vocabulary.special.is_empty() || !vocabulary.hidden.is_empty() {
-            log.write(&json!({"special_tokens": vocabulary.special, "hidden_special_tokens": vocabulary.hidden}))
-                .map_err(fault)?;
-        }
-        Ok(log)
+        let known = !vocabulary.special.is_empty() || !vocabulary.hidden.is_empty();
+        let head = json!({"special_tokens": vocabulary.special, "hidden_special_tokens": vocabulary.hidden});
+        let head = known.then(|| format!("{head}\n"));
+        let current = Current::create(new_path(folder), head.as_deref()).map_err(fault)?;
+        Ok(Self { folder: folder.to_owned(), head, longest, current: Mutex::new(current) })
     }
 
     /// Records one output, which is written down when the recorder is dropped.
@@ -45,9 +57,64 @@ impl RawLog {
         Recorder { log: Arc::clone(self), hash, tokens: Vec::new(), stop: None, prompt_tokens: None }
     }
 
-    fn write(&self, line: &Value) -> std::io::Result<()> {
-        // One write per line, so that lines of several answers do not mix. A panic elsewhere leaves the file whole.
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes())
+    fn write(&self, line: &Value) -> io::Result<()> {
+        let line = format!("{line}\n");
+        // A panic elsewhere leaves the file whole.
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let metadata = current.file.metadata()?;
+        if !current.is_at_its_place(&metadata) {
+            *current = Current::create(current.path.clone(), self.head.as_deref())?;
+        } else if self.longest > 0 && metadata.len() >= self.longest {
+            *current = Current::create(new_path(&self.folder), self.head.as_deref())?;
+        }
+        current.write(&line)
+    }
+}
+
+fn new_path(folder: &Path) -> PathBuf {
+    folder.join(format!("raw-{}-{:08x}.jsonl", unique::now(), unique::number() & 0xffff_ffff))
+}
+
+impl Current {
+    /// A file that only its owner may read: it holds what users and models say.
+    fn create(path: PathBuf, head: Option<&str>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut current = Self { file: options.open(&path)?, path, broken: false };
+        match head {
+            Some(head) => current.write(head).map(|()| current),
+            None => Ok(current),
+        }
+    }
+
+    /// Whether the file is the one that its path names, and was neither removed nor renamed.
+    #[cfg(unix)]
+    fn is_at_its_place(&self, own: &Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::metadata(&self.path).is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
+    }
+
+    /// Other systems remove no file that is open.
+    #[cfg(not(unix))]
+    fn is_at_its_place(&self, _: &Metadata) -> bool {
+        true
+    }
+
+    /// Writes a line; behind one that is there in part, on a line of its own. One write, so that lines of several processes do
+    /// not mix.
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let written = match self.broken {
+            true => self.file.write_all(format!("\n{line}").as_bytes()),
+            false => self.file.write_all(line.as_bytes()),
+        };
+        self.broken = match &written {
+            Ok(()) => false,
+            Err(_) => self.broken || self.file.metadata().map_or(true, |metadata| metadata.len() > before),
+        };
+        written
     }
 }
 
@@ -67,7 +134,7 @@ impl Recorder {
         match piece {
             Piece::Tokens { text, ids } => self.tokens.push((ids.clone(), text.clone())),
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
-            Piece::Usage { prompt, .. } => self.prompt_tokens = Some(*prompt),
+            Piece::Usage { prompt, .. } | Piece::Prompt(prompt) => self.prompt_tokens = Some(*prompt),
         }
     }
 
@@ -109,5 +176,70 @@ impl Drop for Recorder {
         if let Err(error) = self.log.write(&line) {
             tracing::warn!(%error, "a raw output cannot be written down");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The files of a log that says `say` so often, and their lines.
+    fn lines(folder: &Path) -> Vec<(PathBuf, Vec<String>)> {
+        let read = |path: PathBuf| {
+            let text = std::fs::read_to_string(&path).expect("it can be read");
+            (path, text.lines().map(str::to_owned).collect())
+        };
+        let entries = std::fs::read_dir(folder).expect("the folder is there");
+        entries.map(|entry| read(entry.expect("an entry").path())).collect()
+    }
+
+    fn log(longest: u64) -> (RawLog, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("unspool-raw-{:016x}", unique::number()));
+        let vocabulary = Vocabulary { special: [("<a>".to_owned(), 1)].into(), ..Vocabulary::default() };
+        (RawLog::create(&folder, &vocabulary, longest).expect("a temporary folder"), folder)
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_is_for_its_owner_and_made_anew_where_it_was_removed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (log, folder) = log(0);
+        log.write(&json!(1)).expect("there is room");
+        let path = lines(&folder)[0].0.clone();
+        let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::remove_file(&path).expect("it is ours");
+        log.write(&json!(2)).expect("there is room");
+        let files = lines(&folder);
+        assert!(files.len() == 1 && files[0].1[0].contains("special_tokens") && files[0].1[1] == "2", "{files:?}");
+        std::fs::rename(&path, folder.join("older")).expect("it is ours");
+        log.write(&json!(3)).expect("there is room");
+        assert_eq!(lines(&folder).len(), 2);
+        std::fs::remove_dir_all(folder).expect("it is ours");
+    }
+
+    #[test]
+    fn a_long_file_is_followed_by_another() {
+        let (log, folder) = log(100);
+        (0..20).for_each(|number| log.write(&json!(format!("{number:>30}"))).expect("there is room"));
+        let files = lines(&folder);
+        assert!(files.len() > 5, "{} files", files.len());
+        assert!(files.iter().all(|(_, lines)| lines.len() > 1 && lines[0].contains("special_tokens")), "{files:?}");
+        assert_eq!(files.iter().map(|(_, lines)| lines.len() - 1).sum::<usize>(), 20);
+        std::fs::remove_dir_all(folder).expect("it is ours");
+    }
+
+    #[test]
+    fn a_line_behind_half_a_line_stands_by_itself() {
+        let (log, folder) = log(0);
+        {
+            let mut current = log.current.lock().expect("nobody else has it");
+            current.file.write_all(b"{\"text\": \"hal").expect("there is room");
+            current.broken = true;
+        }
+        log.write(&json!(1)).expect("there is room");
+        log.write(&json!(2)).expect("there is room");
+        assert_eq!(lines(&folder)[0].1[1..], ["{\"text\": \"hal", "1", "2"]);
+        std::fs::remove_dir_all(folder).expect("it is ours");
     }
 }

@@ -46,7 +46,12 @@ pub struct TokenCounts {
     pub completion: u64,
     /// In the thought. Without token ids it is an estimate: the pieces that brought thought.
     pub reasoning: u64,
+    /// Those of the prompt that the backend had computed before; `None`: it does not say.
+    pub cached: Option<u64>,
 }
+
+/// The reason of an answer that the backend gave up.
+pub const ABORTED: &str = "abort";
 
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +71,8 @@ pub struct Step {
     pub tokens: TokenCounts,
     /// Set in the last step.
     pub ending: Option<Ending>,
+    /// The answer was begun anew: what came before is void. Only where nobody sees it before its end.
+    pub anew: bool,
 }
 
 /// The oddities of an answer, for the surfaces that show them behind it.
@@ -91,6 +98,11 @@ impl Notes {
             ReplyEvent::Note(note) => Some(note.clone()),
             _ => None,
         }));
+    }
+
+    /// All that came is void.
+    pub fn forget(&mut self) {
+        self.all.clear();
     }
 
     /// All of them as a JSON list; `None`: they are not wanted.

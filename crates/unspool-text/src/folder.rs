@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::error::TextError;
 use crate::template::Templates;
-use crate::tokenizer::{HubTokenizer, RankTokenizer, Tokenizer};
+use crate::tokenizer::{HubTokenizer, NoTokenizer, RankTokenizer, Tokenizer};
 
 /// What a model's folder holds.
 #[derive(Debug)]
@@ -44,8 +44,28 @@ impl ModelFolder {
             ));
         }
         let tokenizer_config = json(path, "tokenizer_config.json")?.unwrap_or_default();
-        let config = json(path, "config.json")?.unwrap_or_default();
         let tokenizer = tokenizer(path, &tokenizer_config)?;
+        Self::with(path, tokenizer_config, tokenizer)
+    }
+
+    /// Reads a folder that may lack the tokenizer, for whoever only wants to know what the files say; texts cannot be turned
+    /// into tokens then.
+    ///
+    /// # Errors
+    /// As [`ModelFolder::open`], but for the tokenizer.
+    pub fn open_without_tokenizer(path: &Path) -> Result<Self, TextError> {
+        match Self::open(path) {
+            Ok(folder) => Ok(folder),
+            Err(error) if !path.is_dir() => Err(error),
+            Err(_) => {
+                let tokenizer_config = json(path, "tokenizer_config.json")?.unwrap_or_default();
+                Self::with(path, tokenizer_config, Arc::new(NoTokenizer::default()))
+            }
+        }
+    }
+
+    fn with(path: &Path, tokenizer_config: Value, tokenizer: Arc<dyn Tokenizer>) -> Result<Self, TextError> {
+        let config = json(path, "config.json")?.unwrap_or_default();
         let map = json(path, "special_tokens_map.json")?.unwrap_or_default();
         let generation = json(path, "generation_config.json")?.unwrap_or_default();
         let named = generation.get("eos_token_id").or_else(|| config.get("eos_token_id"));
@@ -58,6 +78,12 @@ impl ModelFolder {
             tokenizer_config,
             config,
         })
+    }
+
+    /// Whether there is a tokenizer; without one its entries are not known.
+    #[must_use]
+    pub fn has_tokenizer(&self) -> bool {
+        self.tokenizer.entries().size() > 0
     }
 
     /// Where the folder is.
@@ -149,10 +175,21 @@ const LENGTHS: [&str; 9] = [
 /// Kinds of stretching whose lengths are stretched already; vLLM's list.
 const STRETCHED: [&str; 6] = ["su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"];
 
+/// The bytes of a file on a disk. Pipes and devices may have no end, or nobody who writes.
+///
+/// # Errors
+/// It cannot be read, or is of another kind.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if std::fs::metadata(path)?.is_file() {
+        return std::fs::read(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+}
+
 /// The text of a file; `None`: there is none.
 fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
     let path = folder.join(name);
-    match std::fs::read(&path) {
+    match read_regular(&path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
             TextError::new(format!("{} is no text", path.display()))
                 .hint("a SentencePiece model is not read here; convert the tokenizer to tokenizer.json")

@@ -28,7 +28,6 @@ pub(crate) struct Run<'a> {
 struct Answers<'a> {
     w: &'a str,
     wishes: &'a Wishes,
-    limits: &'a Limits,
     state: &'a mut State,
     tokens: &'a mut Tokens,
     sink: &'a mut dyn Sink,
@@ -41,7 +40,6 @@ impl Run<'_> {
         let mut answers = Answers {
             w,
             wishes: self.wishes,
-            limits: self.limits,
             state: self.state,
             tokens: self.tokens,
             sink: self.sink,
@@ -58,10 +56,7 @@ impl Answers<'_> {
     }
 
     fn say(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.state.notes += 1;
-        if self.state.notes <= self.limits.notes {
-            self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
-        }
+        self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
     }
 }
 
@@ -90,7 +85,7 @@ impl MachineOut for Answers<'_> {
             return;
         }
         let function = self.wishes.tools.position(call.name);
-        if function.is_none() {
+        if self.wishes.misses(function) {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
         } else if let Some(fault) = self.wishes.bad_schema(function) {
             self.say(DiagnosticKind::BadSchema, at, call.name, &fault);
@@ -102,7 +97,7 @@ impl MachineOut for Answers<'_> {
             return;
         }
         self.state.calls += 1;
-        let made = ids::random(self.wishes.seed, self.wishes.calls_before + index);
+        let made = ids::made(&self.wishes.ids, None, self.wishes.seed, (self.wishes.calls_before + index, call.name));
         self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
         if !call.arguments.is_empty() {
             self.sink.event(Event::CallArguments { index, json: call.arguments });

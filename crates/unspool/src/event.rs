@@ -39,6 +39,79 @@ pub enum Event<'a> {
     Note(Diagnostic),
 }
 
+/// An [`Event`] that owns what it says, to be kept or sent on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnedEvent {
+    /// More of the thought.
+    Reasoning(String),
+    /// More of the answer.
+    Content(String),
+    /// A call begins: its function's name is complete.
+    CallStart {
+        /// Position of the call in the reply, from 0.
+        index: usize,
+        /// The id that the model wrote, or one made for it.
+        id: String,
+        /// Name of the function.
+        name: String,
+    },
+    /// More of the JSON text of a call's arguments.
+    CallArguments {
+        /// Position of the call in the reply, from 0.
+        index: usize,
+        /// A piece of JSON text.
+        json: String,
+    },
+    /// A call is over.
+    CallEnd {
+        /// Position of the call in the reply, from 0.
+        index: usize,
+        /// False if the output ended, or the body broke, before the arguments were complete.
+        complete: bool,
+    },
+    /// Something odd in the output; the parse goes on.
+    Note(Diagnostic),
+}
+
+impl Event<'_> {
+    /// The event with texts of its own.
+    #[must_use]
+    pub fn into_owned(self) -> OwnedEvent {
+        match self {
+            Self::Reasoning(text) => OwnedEvent::Reasoning(text.to_owned()),
+            Self::Content(text) => OwnedEvent::Content(text.to_owned()),
+            Self::CallStart { index, id, name } => {
+                OwnedEvent::CallStart { index, id: id.to_owned(), name: name.to_owned() }
+            }
+            Self::CallArguments { index, json } => OwnedEvent::CallArguments { index, json: json.to_owned() },
+            Self::CallEnd { index, complete } => OwnedEvent::CallEnd { index, complete },
+            Self::Note(diagnostic) => OwnedEvent::Note(diagnostic),
+        }
+    }
+}
+
+impl OwnedEvent {
+    /// The event again as a parser says it, for a [`Sink`].
+    #[must_use]
+    pub fn as_event(&self) -> Event<'_> {
+        match self {
+            Self::Reasoning(text) => Event::Reasoning(text),
+            Self::Content(text) => Event::Content(text),
+            Self::CallStart { index, id, name } => Event::CallStart { index: *index, id, name },
+            Self::CallArguments { index, json } => Event::CallArguments { index: *index, json },
+            Self::CallEnd { index, complete } => Event::CallEnd { index: *index, complete: *complete },
+            Self::Note(diagnostic) => Event::Note(diagnostic.clone()),
+        }
+    }
+}
+
+/// Keeps the events in order.
+impl Sink for Vec<OwnedEvent> {
+    fn event(&mut self, event: Event<'_>) {
+        self.push(event.into_owned());
+    }
+}
+
 /// Takes events. Any `FnMut(Event<'_>)` is one.
 pub trait Sink {
     /// Takes one event.

@@ -6,10 +6,10 @@
 //!
 //! | vLLM's `ReasoningParser` | here |
 //! |---|---|
-//! | `is_reasoning_end(prompt_ids)` | [`Pair::is_reasoning_end`] |
-//! | `is_reasoning_end_streaming(ids, delta_ids)` | [`Gate::is_reasoning_end_streaming`] |
-//! | `find_reasoning_end(ids)` | [`Gate::advance`], [`Gate::reasoning_end`] |
-//! | `extract_content_ids(ids)` | [`Pair::extract_content_ids`] |
+//! | `is_reasoning_end(prompt_ids)` | [`Pair::is_reasoning_end`]; of a prompt with output [`Pair::is_reasoning_end_in`] |
+//! | `is_reasoning_end_streaming(ids, delta_ids)` | [`Gate::is_reasoning_end_streaming`], [`Gate::ended_in_step`] |
+//! | `find_reasoning_end(ids)` | [`Gate::advance`], [`Gate::reasoning_end`]; of ids alone [`EndTokens::find`] |
+//! | `extract_content_ids(ids)` | [`Pair::extract_content_ids`]; of a delta [`Pair::content_ids_in`] |
 //! | `count_reasoning_tokens(ids)` | [`Pair::count_reasoning_tokens`] |
 //! | `reasoning_start_str`, `reasoning_end_str` | [`Pair::reasoning_markers`] |
 //!
@@ -20,7 +20,12 @@
 use crate::event::{Event, Sink};
 use crate::pair::Pair;
 use crate::parser::{Delta, Parser, ReasoningEnd};
+use crate::prompt::{self, SOME_TEXT};
 use crate::request::{Prompt, PromptToken, Request, RequestError};
+
+pub use questions::EndTokens;
+
+mod questions;
 
 /// [`ReasoningEnd`] as an engine wants it: positions in the tokens of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub struct Gate {
     from_start: bool,
     /// Whether the pair knows its tokens' bytes.
     has_bytes: bool,
+    /// Reasoning ended in the step that came last.
+    ended_in_step: bool,
 }
 
 struct Deaf;
@@ -49,9 +56,6 @@ struct Deaf;
 impl Sink for Deaf {
     fn event(&mut self, _event: Event<'_>) {}
 }
-
-/// Stands for the text of a token whose bytes are not known.
-const SOME_TEXT: &str = "\u{fffd}";
 
 impl Gate {
     /// With vLLM's `enable_in_reasoning` the grammar applies to reasoning too: from the first token on.
@@ -83,6 +87,7 @@ impl Gate {
             self.push(id);
         }
         self.tokens += delta.len() as u64;
+        self.ended_in_step = !open && self.is_reasoning_end();
         if open || self.from_start {
             return Bounds { grammar_start: 0, constraint_start: 0 };
         }
@@ -94,6 +99,12 @@ impl Gate {
                 Bounds { grammar_start: never, constraint_start: never }
             }
         }
+    }
+
+    /// Whether reasoning ended in the step that was taken last.
+    #[must_use]
+    pub fn ended_in_step(&self) -> bool {
+        self.ended_in_step
     }
 
     /// Where reasoning ended; `None`: it has not.
@@ -132,6 +143,7 @@ impl Pair {
             tokens: 0,
             from_start: request.include_reasoning == Some(false),
             has_bytes: self.vocabulary().bytes.is_some(),
+            ended_in_step: false,
         })
     }
 
@@ -140,8 +152,7 @@ impl Pair {
     /// # Errors
     /// Those of [`Pair::parser`].
     pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, RequestError> {
-        let prompt = self.prompt_tokens(prompt);
-        Ok(self.parser(request, Prompt::Tokens(&prompt))?.reasoning_ended())
+        Ok(self.parser(request, Prompt::Ids(prompt))?.reasoning_ended())
     }
 
     /// The tokens of an output that are not reasoning: those behind the closer, or from an implicit end on. Empty: reasoning has
@@ -179,13 +190,6 @@ impl Pair {
     /// Ids of a prompt with what the vocabulary says of their bytes.
     #[must_use]
     pub fn prompt_tokens(&self, ids: &[u32]) -> Vec<PromptToken> {
-        let vocabulary = self.vocabulary();
-        let special: std::collections::HashMap<u32, &str> =
-            vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
-        let bytes = |id: u32| {
-            let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
-            known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
-        };
-        ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
+        prompt::tokens(ids, self.vocabulary())
     }
 }

@@ -3,12 +3,15 @@
 //! A thread runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
 //! stopped. Only one literal is ever compared again.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::format::template::{Part, Slot};
 use crate::keyword;
 use crate::limits::Limits;
-use crate::scan::{Cut, Literal, Match, blanks, cuts, is_blank};
+use crate::marks::Blanks;
+use crate::scan::{Cut, Literal, Match, cuts};
 
 /// One step of an opening.
 #[derive(Debug, Clone)]
@@ -46,9 +49,9 @@ pub(crate) enum Begins {
 
 impl Begins {
     /// Whether they stand at the start of `rest`.
-    fn at(&self, rest: &str, eof: bool, limits: &Limits) -> Match {
+    fn at(&self, rest: &str, blanks: Blanks, (eof, limits): (bool, &Limits)) -> Match {
         match self {
-            Self::With(literals) => expect(literals, rest.as_bytes()),
+            Self::With(literals) => expect(literals, blanks, rest.as_bytes()),
             Self::Keywords => keyword::arguments(rest, eof, limits),
             Self::Members(open, close) => keyword::members(rest.as_bytes(), (open, close), limits),
         }
@@ -65,6 +68,8 @@ pub(crate) struct Program {
     pub(crate) opener: Option<Literal>,
     /// With what a further call opens; where one stands, this call has no arguments.
     pub(crate) openers: Vec<Literal>,
+    /// What counts as white space in it.
+    pub(crate) blanks: Blanks,
 }
 
 /// A value that a slot of an opening took: byte range in the held bytes.
@@ -132,6 +137,11 @@ impl Program {
         Self { ops, ..Self::default() }
     }
 
+    /// The same opening with this white space.
+    pub(crate) fn with_blanks(self, blanks: Blanks) -> Self {
+        Self { blanks, ..self }
+    }
+
     /// Whether it is a message's header, behind its first marker.
     pub(crate) fn is_header(&self) -> bool {
         matches!(self.ops.first(), Some(Op::Until(..)))
@@ -184,19 +194,20 @@ impl Program {
     }
 }
 
-/// Where a slot's text ends, looked for from `from` on, and whether it surely does.
-fn slot_end(closer: Option<&Literal>, bytes: &[u8], from: usize) -> (usize, bool) {
-    for (i, byte) in bytes.iter().enumerate().skip(from) {
-        if ends_name(*byte) {
+/// Where a slot's text ends, looked for in this range, and whether it surely does.
+fn slot_end(closer: Option<&Literal>, bytes: &[u8], shown: Range<usize>) -> (usize, bool) {
+    let end = shown.end;
+    for i in shown {
+        if ends_name(bytes[i]) {
             return (i, true);
         }
-        match closer.filter(|l| l.first_byte() == Some(*byte)).map(|l| l.at(&bytes[i..])) {
+        match closer.filter(|l| l.first_byte() == Some(bytes[i])).map(|l| l.at(&bytes[i..])) {
             Some(Match::Full(_)) => return (i, true),
             Some(Match::Partial) => return (i, false),
             Some(Match::No) | None => {}
         }
     }
-    (bytes.len(), false)
+    (end, false)
 }
 
 /// Bytes that a name or key cannot hold.
@@ -208,6 +219,16 @@ impl Thread {
     /// A thread at the start of its program.
     pub(crate) fn at(pos: usize) -> Self {
         Self { pos, seen: pos, ..Self::default() }
+    }
+
+    /// How far it has looked.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Looks no more at so many of the held bytes: what it looks for is not among them.
+    pub(crate) fn pass(&mut self, bytes: u64) {
+        self.seen = usize::try_from(bytes).map_or(self.seen, |bytes| self.seen.max(bytes));
     }
 
     /// Whether its numbers are places in the held bytes, as a saved thread's may not be.
@@ -235,11 +256,13 @@ impl Thread {
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         let bytes = held.as_bytes();
         if self.op == 0
+            && self.taken.is_empty()
+            && self.strays.is_empty()
             && let Some(opener) = &program.opener
         {
-            let mut found = self.skip_marker(opener, bytes);
+            let mut found = self.skip_marker(opener, program.blanks, bytes);
             while let Match::Full(_) = found {
-                found = self.skip_marker(opener, bytes);
+                found = self.skip_marker(opener, program.blanks, bytes);
             }
             if !eof && found == Match::Partial {
                 return Advance::More;
@@ -257,7 +280,7 @@ impl Thread {
                     },
                 },
                 Op::Space => {
-                    let n = self.gap(bytes);
+                    let n = self.gap(program.blanks, bytes);
                     if self.pos + n == bytes.len() && !eof { Advance::More } else { self.take(n) }
                 }
                 Op::Optional(literal) => match literal.at(&bytes[self.pos..]) {
@@ -268,8 +291,8 @@ impl Thread {
                 Op::Free => self.read_slot(None, program, (bytes, limits)),
                 Op::Until(end, stops) => self.read_until(end, stops, (bytes, limits)),
                 Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
-                Op::Attrs(attrs) => self.read_attributes(attrs, bytes, limits),
-                Op::Expect(literals) => match expect(literals, &bytes[self.pos..]) {
+                Op::Attrs(attrs) => self.read_attributes(attrs, program.blanks, (bytes, limits)),
+                Op::Expect(literals) => match expect(literals, program.blanks, &bytes[self.pos..]) {
                     Match::Full(_) => self.take(0),
                     Match::Partial => Advance::More,
                     Match::No => Advance::Fail,
@@ -288,9 +311,9 @@ impl Thread {
     }
 
     /// Length of the white space that stands next. A resumed thread does not read it again.
-    fn gap(&mut self, bytes: &[u8]) -> usize {
+    fn gap(&mut self, blanks: Blanks, bytes: &[u8]) -> usize {
         let from = if self.gap.0 == self.pos { self.gap.1.max(self.pos) } else { self.pos };
-        let end = from + blanks(&bytes[from..]);
+        let end = from + blanks.before(&bytes[from..]);
         self.gap = (self.pos, end);
         end - self.pos
     }
@@ -331,41 +354,53 @@ impl Thread {
     /// Looks at what stands where the arguments of the call should begin.
     fn arguments(&mut self, begins: &Begins, program: &Program, at: (&str, bool, &Limits)) -> Advance {
         let (held, eof, limits) = at;
-        let gap = self.gap(held.as_bytes());
+        let gap = self.gap(program.blanks, held.as_bytes());
         if gap > limits.blank {
             return Advance::Fail;
         }
         let rest = &held[self.pos + gap..];
-        match begins.at(rest, eof, limits) {
+        match begins.at(rest, program.blanks, (eof, limits)) {
             Match::Full(_) => return self.take(0),
             Match::Partial => return Advance::More,
             Match::No if rest.is_empty() => return Advance::More,
             Match::No => {}
         }
-        match (expect(&program.openers, rest.as_bytes()), self.skip_repeat(program, held.as_bytes())) {
-            (Match::Full(_), _) => Advance::Another,
-            (_, Match::Full(_)) => Advance::Accept,
-            (Match::Partial, _) | (_, Match::Partial) => Advance::More,
-            (Match::No, Match::No) => Advance::Fail,
+        // One opener may begin another.
+        let openers = || program.openers.iter().map(|opener| opener.at(rest.as_bytes()));
+        if openers().any(|found| found == Match::Partial) {
+            return Advance::More;
+        } else if openers().any(|found| found != Match::No) {
+            return Advance::Another;
+        }
+        match self.skip_repeat(program, held.as_bytes()) {
+            Match::Full(_) => Advance::Accept,
+            Match::Partial => Advance::More,
+            Match::No => Advance::Fail,
         }
     }
 
     /// A marker that stands there twice, with only white space between, counts once.
     fn skip_repeat(&mut self, program: &Program, bytes: &[u8]) -> Match {
-        let before = program.ops[..self.op].iter().rev().find(|op| !matches!(op, Op::Space));
-        let Some(Op::Literal(marker)) = before else { return Match::No };
-        self.skip_marker(marker, bytes)
+        let Some(before) = program.ops[..self.op].iter().rposition(|op| !matches!(op, Op::Space)) else {
+            return Match::No;
+        };
+        let Op::Literal(marker) = &program.ops[before] else { return Match::No };
+        let found = self.skip_marker(marker, program.blanks, bytes);
+        if let Match::Full(_) = found {
+            // What follows the marker is read anew.
+            self.op = before + 1;
+        }
+        found
     }
 
-    /// Steps over this marker, white space before and behind it included, if it stands next.
-    fn skip_marker(&mut self, marker: &Literal, bytes: &[u8]) -> Match {
-        let gap = self.gap(bytes);
+    /// Steps over this marker, white space before it included, if it stands next.
+    fn skip_marker(&mut self, marker: &Literal, blanks: Blanks, bytes: &[u8]) -> Match {
+        let gap = self.gap(blanks, bytes);
         let found = marker.at(&bytes[self.pos + gap..]);
         if let Match::Full(n) = found {
             let start = self.pos + gap;
             self.repeats.push((start, start + n));
-            self.pos = start + n + blanks(&bytes[start + n..]);
-            self.seen = self.pos;
+            (self.pos, self.seen) = (start + n, start + n);
         }
         found
     }
@@ -375,7 +410,7 @@ impl Thread {
         if self.op == 0 || !matches!(program.ops[self.op - 1], Op::Slot(_)) {
             return Advance::Fail;
         }
-        match expect(&program.structure, rest) {
+        match expect(&program.structure, program.blanks, rest) {
             Match::Full(_) => self.take(0),
             Match::Partial => Advance::More,
             Match::No => Advance::Fail,
@@ -384,11 +419,12 @@ impl Thread {
 
     fn read_slot(&mut self, slot: Option<Slot>, program: &Program, (bytes, limits): (&[u8], &Limits)) -> Advance {
         // White space around it is no part of it, line breaks included.
-        let start = self.pos + self.gap(bytes);
+        let start = self.pos + self.gap(program.blanks, bytes);
         if start - self.pos > limits.blank {
             return Advance::Fail;
         }
-        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, self.seen.max(start));
+        let shown = self.seen.max(start)..bytes.len().min(start + limits.name + 1);
+        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, shown);
         if stop - start > limits.name {
             return Advance::Fail;
         }
@@ -397,9 +433,8 @@ impl Thread {
             return Advance::More;
         }
         let raw = &bytes[start..stop];
-        let tail = raw.iter().rev().take_while(|b| is_blank(**b)).count();
-        let value_end = stop - tail;
-        let behind = blanks(&bytes[stop..]);
+        let value_end = stop - program.blanks.behind(raw);
+        let behind = program.blanks.before(&bytes[stop..]);
         if behind > limits.blank {
             return Advance::Fail;
         }
@@ -416,7 +451,7 @@ impl Thread {
             }
             // With a line break beside it, a name is one word.
             let breaks = bytes[self.pos..start].contains(&b'\n') || bytes[stop..stop + behind].contains(&b'\n');
-            if breaks && bytes[start..value_end].iter().any(|b| is_blank(*b)) {
+            if breaks && (start..value_end).any(|at| program.blanks.begins(&bytes[at..value_end])) {
                 return Advance::Fail;
             }
             self.taken.push(Taken { slot, start, end: value_end });
@@ -425,10 +460,15 @@ impl Thread {
     }
 
     /// Reads attributes one by one, so that a resumed thread does not read a finished one again.
-    fn read_attributes(&mut self, attrs: &[(Box<str>, Slot)], bytes: &[u8], limits: &Limits) -> Advance {
+    fn read_attributes(
+        &mut self,
+        attrs: &[(Box<str>, Slot)],
+        blanks: Blanks,
+        (bytes, limits): (&[u8], &Limits),
+    ) -> Advance {
         loop {
             let rest = &bytes[self.pos..];
-            let at = blanks(rest);
+            let at = blanks.before(rest);
             if at > limits.blank {
                 return Advance::Fail;
             }
@@ -441,7 +481,7 @@ impl Thread {
                 self.pos += at;
                 return self.end_of_attributes(bytes);
             }
-            match attribute(&rest[at..], limits) {
+            match attribute(&rest[at..], blanks, limits) {
                 Attribute::More => return Advance::More,
                 Attribute::Bad => return Advance::Fail,
                 Attribute::Read { name, value, len } => {
@@ -497,8 +537,8 @@ impl Thread {
 }
 
 /// Whether one of `literals` stands after white space.
-pub(crate) fn expect(literals: &[Literal], rest: &[u8]) -> Match {
-    let rest = &rest[blanks(rest)..];
+fn expect(literals: &[Literal], blanks: Blanks, rest: &[u8]) -> Match {
+    let rest = &rest[blanks.before(rest)..];
     let mut result = Match::No;
     for literal in literals {
         match literal.at(rest) {
@@ -522,33 +562,37 @@ enum Attribute {
 }
 
 /// Reads `name="value"`, `name='value'` or `name=value`.
-fn attribute(input: &[u8], limits: &Limits) -> Attribute {
+fn attribute(input: &[u8], blanks: Blanks, limits: &Limits) -> Attribute {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
-    let name = input.iter().take_while(|b| is_name(b)).count();
+    let name = input.iter().take(limits.name + 1).take_while(|b| is_name(b)).count();
     if name > limits.name {
         return Attribute::Bad;
     }
-    let mut at = name + blanks(&input[name..]);
+    let mut at = name + blanks.before(&input[name..]);
     match input.get(at) {
         None => return Attribute::More,
         Some(b'=') => at += 1,
         Some(_) => return Attribute::Bad,
     }
-    at += blanks(&input[at..]);
+    at += blanks.before(&input[at..]);
     let Some(&quote) = input.get(at) else { return Attribute::More };
     let quoted = matches!(quote, b'"' | b'\'');
     let start = if quoted { at + 1 } else { at };
-    let ends = |b: &u8| if quoted { *b == quote } else { is_blank(*b) || matches!(b, b'<' | b'>' | b'/' | b'"') };
-    let Some(len) = input[start..].iter().position(ends) else {
-        return if input.len() - start > limits.name { Attribute::Bad } else { Attribute::More };
+    let ends = |at: usize| match input[at] {
+        byte if quoted => byte == quote,
+        byte => matches!(byte, b'<' | b'>' | b'/' | b'"') || blanks.begins(&input[at..]),
+    };
+    let shown = input.len().min(start + limits.name + 1);
+    let Some(len) = (start..shown).position(ends) else {
+        return if shown - start > limits.name { Attribute::Bad } else { Attribute::More };
     };
     if len > limits.name || input[start..start + len].contains(&b'\n') {
         return Attribute::Bad;
     }
     let trimmed = {
         let raw = &input[start..start + len];
-        let lead = blanks(raw);
-        let tail = raw[lead..].iter().rev().take_while(|b| is_blank(**b)).count();
+        let lead = blanks.before(raw);
+        let tail = blanks.behind(&raw[lead..]);
         (start + lead, start + len - tail)
     };
     Attribute::Read { name, value: trimmed, len: start + len + usize::from(quoted) }

@@ -104,7 +104,7 @@ fn bare(rest: &[u8], limits: &Limits) -> Match {
 fn quoted(rest: &[u8], quote: &[u8], limits: &Limits) -> Match {
     let shown = &rest[..rest.len().min(limits.name + quote.len())];
     let Some(n) = shown.windows(quote.len()).position(|bytes| bytes == quote) else {
-        return if rest.len() > limits.name { Match::No } else { Match::Partial };
+        return if shown.len() < rest.len() { Match::No } else { Match::Partial };
     };
     let behind = &rest[n + quote.len()..];
     let gap = blanks(behind);

@@ -30,7 +30,7 @@ pub struct Limits {
     pub arguments: usize,
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
-    /// Most diagnostics in one reply, and as many again of the format's text filters; further ones are not told.
+    /// Most diagnostics in one reply, of all kinds. One more says that further ones are not told.
     pub notes: usize,
 }
 

@@ -69,8 +69,26 @@ pub(crate) fn check_vocabulary<'a>(
     })
 }
 
+/// A name that is another one's alias.
+pub(crate) fn alias(registry: &Registry, half: Half, name: &str) -> Option<SetupWarning> {
+    let own = registry.alias(half, name)?;
+    Some(SetupWarning {
+        message: format!("{} {name} is read as `{own}`", half.flag()),
+        hint: Some(format!("`{own}` is the name here; others call it `{name}`")),
+    })
+}
+
 /// What is likely wrong with a pair: the thought of one half waits for the calls of another family.
 pub(crate) fn warnings(registry: &Registry, plan: &Plan, (thinker, caller): (&str, &str)) -> Vec<SetupWarning> {
+    if plan.checkpoint.as_ref().is_some_and(|spec| !spec.thinks()) {
+        return vec![SetupWarning {
+            message: format!(
+                "the checkpoint's own template has no `thinking`: {} {thinker} finds no thought",
+                Half::Reasoning.flag()
+            ),
+            hint: Some(format!("leave {} out", Half::Reasoning.flag())),
+        }];
+    }
     let (Some(reasoning), Some(tools)) = (&plan.reasoning, &plan.tools) else { return Vec::new() };
     let own = |end: &&String| {
         !reasoning.content.drop.contains(end) && !reasoning.syntax.frames.iter().any(|f| begins(f, end))

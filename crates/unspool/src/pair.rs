@@ -9,12 +9,14 @@ use crate::flow::tokens::Gate;
 use crate::flow::{Wishes, explain};
 use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
+use crate::format::syntax::Format;
+use crate::limits::Limits;
 use crate::needs::{self, Needs};
 use crate::parser::Parser;
 use crate::plan::Plan;
-use crate::prompt::{self, PromptText};
+use crate::prompt::{self, Known};
 use crate::registry::{Registry, names_by_half};
-use crate::request::{Prompt, Request, RequestError, ToolChoice};
+use crate::request::{Prompt, Request, RequestError};
 use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
@@ -24,6 +26,7 @@ use crate::told::Told;
 #[derive(Debug, Clone)]
 pub struct Pair {
     inner: Arc<Inner>,
+    limits: Arc<Limits>,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,7 @@ impl Pair {
         let (gives_calls, reasons) = (tools.is_some(), reasoning.is_some());
         bind(&mut reasoning, &mut tools)?;
         let inner = Inner {
-            setup: without_vocabulary(setup),
+            setup: compiled_from(setup),
             vocabulary: Arc::new(setup.vocabulary.clone()),
             reasoning,
             tools,
@@ -65,14 +68,25 @@ impl Pair {
             plans: Mutex::new(Vec::new()),
             warnings: OnceLock::new(),
         };
-        let pair = Self { inner: Arc::new(inner) };
+        let pair = Self { inner: Arc::new(inner), limits: Arc::new(setup.limits.clone()) };
         pair.plan(&Map::new(), false)?;
-        if let (Ok(plan), Some(thinker), Some(caller)) =
-            (pair.formats(&Request::default()), pair.name(Half::Reasoning), pair.name(Half::Tools))
-        {
-            let _ = pair.inner.warnings.set(needs::warnings(registry, &plan, (thinker, caller)));
-        }
+        let _ = pair.inner.warnings.set(pair.check(registry, setup));
         Ok(pair)
+    }
+
+    /// What is likely wrong with it.
+    fn check(&self, registry: &Registry, setup: &Setup) -> Vec<SetupWarning> {
+        let (reasoning, tools) = names(registry, setup);
+        let named = [(Half::Reasoning, reasoning), (Half::Tools, tools)];
+        let mut warnings: Vec<SetupWarning> =
+            named.into_iter().filter_map(|(half, name)| needs::alias(registry, half, name?)).collect();
+        let both = self.inner.reasons && self.inner.gives_calls;
+        if let (Ok(plan), Some(thinker), Some(caller), true) =
+            (self.formats(&Request::default()), self.name(Half::Reasoning), self.name(Half::Tools), both)
+        {
+            warnings.extend(needs::warnings(registry, &plan, (thinker, caller)));
+        }
+        warnings
     }
 
     /// A parser for one reply.
@@ -86,55 +100,73 @@ impl Pair {
             Some(format) => !thinks(&format.switches, &kwargs)?,
             None => false,
         };
-        let plain = off && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
+        // Where the caller says that a thought is open, its markers count whatever the switches say.
+        let plain = off
+            && !matches!(prompt, Prompt::Reasoning)
+            && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
         let plan = if plain { self.plan(&kwargs, true)? } else { base };
-        let prompt = PromptText::new(prompt, &self.inner.vocabulary);
-        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, prompt.as_ref(), off);
+        let prompt = Known::of(prompt, &self.inner.vocabulary);
+        let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, off);
+        let says = |format: &Format| format.switches.keys.iter().any(|key| kwargs.contains_key(key));
+        let switched_off = off && plan.reasoning.as_ref().is_some_and(says);
+        if plan.tables.words.bare_thought.is_some() && !switched_off && !state.place.thinks() {
+            // Off by default is no word of the request; a thought that the prompt closed is.
+            state.bare_thought = !prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, false).1;
+        }
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
         }
-        let wishes = self.wishes(request);
+        let (wishes, limits) = (self.wishes(request), Arc::clone(&self.limits));
         if let Some(spec) = &plan.checkpoint {
-            if plan.refuses() {
-                refuse_guarantees(request, &wishes)?;
-            }
+            plan.check_guarantees(request, wishes.mute)?;
             let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
-            if let Some(prompt) = &prompt {
-                machine.prompt(&prompt.text, &plan.limits);
+            match &prompt {
+                Known::Nothing => {}
+                Known::Prompt(prompt) => machine.prompt(&prompt.text, &self.limits),
+                Known::Content => machine.begin(Phase::Answering),
+                Known::Reasoning => machine.begin(Phase::Thinking),
             }
             let gate = match machine.phase() {
                 Phase::Answering => Gate::FromStart,
-                Phase::Waiting if off => Gate::FromStart,
+                Phase::Waiting if off || !halves.reasoning || !spec.thinks() => Gate::FromStart,
                 _ => Gate::Closed,
             };
-            return Ok(Parser::new(Arc::clone(&plan), wishes, (state, gate), Some(machine)));
+            return Ok(Parser::new((Arc::clone(&plan), limits), wishes, (state, gate), Some(machine)));
         }
-        Ok(Parser::new(plan, wishes, (state, gate), None))
+        Ok(Parser::new((plan, limits), wishes, (state, gate), None))
+    }
+
+    /// The same pair with other bounds; nothing is compiled again.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { inner: Arc::clone(&self.inner), limits: Arc::new(limits) }
+    }
+
+    /// The bounds of its parsers.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The compiled states, openings, follow sets and limits in words.
     #[must_use]
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
-            Ok(plan) => explain::explain(&plan.tables, &plan.limits),
+            Ok(plan) => explain::explain(&plan.tables, &self.limits),
             Err(error) => error.message,
         }
     }
 
     fn wishes(&self, request: &Request) -> Wishes {
-        let mute = !self.inner.gives_calls || request.tool_choice == ToolChoice::None || request.tools.is_empty();
-        Wishes {
-            tools: Arc::clone(&request.tools),
-            mute,
-            choice: request.tool_choice.clone(),
-            only_first: request.parallel_tool_calls == Some(false),
-            hide_reasoning: request.include_reasoning == Some(false),
+        let own = Wishes {
+            gives_calls: self.inner.gives_calls,
             incomplete: self.inner.setup.incomplete_calls,
-            calls_before: request.calls_before,
+            ids: self.inner.setup.call_ids.clone(),
             seed: request.id_seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
-        }
+            ..Wishes::default()
+        };
+        own.of(request)
     }
 
     /// The compiled tables under these switches, made once.
@@ -200,8 +232,7 @@ impl Pair {
     #[must_use]
     pub fn needs(&self, request: &Request) -> Needs {
         let Ok(plan) = self.formats(request) else { return Needs::SAFE };
-        let is_mute = request.tools.is_empty() || request.tool_choice == ToolChoice::None;
-        Needs::of(&plan, self.gives_calls() && !is_mute)
+        Needs::of(&plan, self.gives_calls() && request.wants_calls())
     }
 
     /// Checks at start-up, as vLLM does, that a tokenizer has the tokens without which a format cannot be read (`ids.need`).
@@ -296,8 +327,8 @@ impl Inner {
     }
 }
 
-/// What a pair is made from but for the vocabulary, which it keeps once.
-fn without_vocabulary(setup: &Setup) -> Setup {
+/// What a pair is made from but for the vocabulary and the limits, which it keeps elsewhere.
+fn compiled_from(setup: &Setup) -> Setup {
     Setup {
         reasoning_parser: setup.reasoning_parser.clone(),
         tool_parser: setup.tool_parser.clone(),
@@ -305,7 +336,9 @@ fn without_vocabulary(setup: &Setup) -> Setup {
         vocabulary: Vocabulary::default(),
         tokenizer_config: setup.tokenizer_config.clone(),
         incomplete_calls: setup.incomplete_calls,
-        limits: setup.limits.clone(),
+        call_ids: setup.call_ids.clone(),
+        raw_rest: setup.raw_rest,
+        limits: Limits::default(),
     }
 }
 
@@ -325,7 +358,7 @@ type Found = Option<(Arc<Source>, String)>;
 fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, SetupError> {
     match name.filter(|n| !n.is_empty()) {
         None => Ok(None),
-        Some(name) => Ok(Some((registry.find(half, name)?, name.to_owned()))),
+        Some(name) => Ok(Some((registry.find(half, name)?, registry.canonical(half, name).to_owned()))),
     }
 }
 
@@ -363,21 +396,4 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
         _ => {}
     }
     Ok(())
-}
-
-/// A checkpoint's template cannot say what a grammar would have to guarantee.
-fn refuse_guarantees(request: &Request, wishes: &Wishes) -> Result<(), RequestError> {
-    let asked = match &request.tool_choice {
-        _ if wishes.mute => None,
-        ToolChoice::Required => Some("`tool_choice: \"required\"`"),
-        ToolChoice::Named(_) => Some("a named `tool_choice`"),
-        _ if request.tools.any_strict() => Some("a strict tool"),
-        _ if request.parallel_tool_calls == Some(false) => Some("`parallel_tool_calls: false`"),
-        _ => None,
-    };
-    match asked {
-        Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
-            .hint("leave it out, or serve this model with a parser of its own format")),
-        None => Ok(()),
-    }
 }

@@ -14,10 +14,15 @@ use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, Wishes};
 use crate::lag::Lag;
+use crate::limits::Limits;
+use crate::notes::Bounded;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
 use crate::utf8::Assembler;
+
+mod bytes;
+mod late;
 
 /// Where reasoning ended, in tokens from the start of the output.
 ///
@@ -106,6 +111,7 @@ pub struct Finish {
 #[derive(Debug, Clone)]
 pub struct Parser {
     plan: Arc<Plan>,
+    limits: Arc<Limits>,
     wishes: Wishes,
     /// Reads with the checkpoint's own template, in a format that has one.
     machine: Option<Machine>,
@@ -127,6 +133,8 @@ struct Memory {
     /// Ids and text that have not found each other.
     lag: Lag,
     filters: Filters,
+    /// Diagnostics so far.
+    notes: usize,
 }
 
 /// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
@@ -163,8 +171,13 @@ struct Restored {
 pub const SNAPSHOT_VERSION: u32 = 2;
 
 impl Parser {
-    pub(crate) fn new(plan: Arc<Plan>, wishes: Wishes, (state, gate): (State, Gate), machine: Option<Machine>) -> Self {
-        let filters = Filters::new(&plan.tables.words.filters, plan.limits.notes);
+    pub(crate) fn new(
+        (plan, limits): (Arc<Plan>, Arc<Limits>),
+        wishes: Wishes,
+        (state, gate): (State, Gate),
+        machine: Option<Machine>,
+    ) -> Self {
+        let filters = Filters::new(&plan.tables.words.filters);
         let tokens = Tokens::new(gate);
         let memory = Memory {
             state,
@@ -174,13 +187,21 @@ impl Parser {
             utf8: Assembler::default(),
             lag: Lag::default(),
             filters,
+            notes: 0,
         };
-        Self { plan, wishes, machine, memory, room: String::new() }
+        Self { plan, limits, wishes, machine, memory, room: String::new() }
     }
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
+        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        self.take(delta, &mut sink);
+        self.memory.notes = sink.told;
+    }
+
+    #[inline]
+    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
             (Some(text), []) if self.memory.lag.is_empty() => {
@@ -206,15 +227,17 @@ impl Parser {
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
-        self.flush_lag(sink);
+        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        self.flush_lag(&mut sink);
         let mut tail = String::new();
-        self.flush_bytes(&mut tail, sink);
+        self.flush_bytes(&mut tail, &mut sink);
         let eof = if reason == Some(FinishReason::Length) { Eof::Length } else { Eof::Stop };
-        self.feed(&tail, eof, sink);
+        self.feed(&tail, eof, &mut sink);
         let filters = &mut self.memory.filters;
         if !filters.is_empty() {
-            filters.finish(sink);
+            filters.finish(&mut sink);
         }
+        self.memory.notes = sink.told;
         Finish { reason: self.reason(reason), reasoning_tokens: self.reasoning_tokens(), gate_step: self.gate_step() }
     }
 
@@ -360,7 +383,7 @@ impl Parser {
     }
 
     /// Ids alone: their bytes come from the vocabulary.
-    fn push_ids(&mut self, ids: &[u32], sink: &mut impl Sink) {
+    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink>) {
         self.flush_lag(sink);
         let plan = Arc::clone(&self.plan);
         let mut text = std::mem::take(&mut self.room);
@@ -376,13 +399,9 @@ impl Parser {
                 (_, Some(bytes)) => bytes,
                 (Some(special), None) => special.text.as_bytes(),
                 (None, None) => {
-                    let at = self.memory.tokens.end;
-                    sink.event(Event::Note(Diagnostic::new(
-                        DiagnosticKind::UnknownToken,
-                        at,
-                        "",
-                        format!("token id {id} is not in the vocabulary"),
-                    )));
+                    let what = format!("token id {id} is not in the vocabulary");
+                    let note = Diagnostic::new(DiagnosticKind::UnknownToken, self.memory.tokens.end, "", what);
+                    self.tell(note, (&mut text, 0), sink);
                     self.memory.tokens.push_hidden();
                     continue;
                 }
@@ -396,9 +415,11 @@ impl Parser {
                 self.memory.tokens.mark(at, id);
             }
             self.memory.tokens.push(bytes.len());
+            let before = text.len();
             let odd = self.memory.utf8.push(bytes, &mut text);
             if odd.replaced > 0 {
-                self.odd_bytes(sink);
+                let own = text.len() - before;
+                self.odd_bytes((&mut text, own), sink);
                 self.memory.tokens.shift(odd.grown);
             }
         }
@@ -407,21 +428,32 @@ impl Parser {
     }
 
     /// An incomplete character becomes U+FFFD.
-    fn flush_bytes(&mut self, text: &mut String, sink: &mut impl Sink) {
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink>) {
+        let before = text.len();
         let odd = self.memory.utf8.flush(text);
         if odd.replaced > 0 {
-            self.odd_bytes(sink);
+            let own = text.len() - before;
+            self.odd_bytes((text, own), sink);
             self.memory.tokens.shift(odd.grown);
         }
     }
 
-    fn odd_bytes(&self, sink: &mut impl Sink) {
-        sink.event(Event::Note(Diagnostic::new(
-            DiagnosticKind::InvalidUtf8,
-            self.memory.tokens.end,
-            "\u{fffd}",
-            "bytes that are not UTF-8 were replaced",
-        )));
+    /// Tells of ill-formed bytes, for which the last `own` bytes of the text stand.
+    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+        let (at, what) = (self.memory.tokens.end, "bytes that are not UTF-8 were replaced");
+        let note = Diagnostic::new(DiagnosticKind::InvalidUtf8, at, "\u{fffd}", what);
+        self.tell(note, (text, own), sink);
+    }
+
+    /// Tells of an odd token. The text before its own, so many bytes at the end, is read first: however many tokens come at
+    /// once, the diagnostics have one order.
+    fn tell(&mut self, note: Diagnostic, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+        let before = text.len() - own;
+        if sink.is_heard() && before > 0 {
+            self.feed(&text[..before], Eof::No, sink);
+            text.drain(..before);
+        }
+        sink.event(Event::Note(note));
     }
 
     /// Shows the machine what is new, with what it held.
@@ -443,10 +475,14 @@ impl Parser {
         let set = memory.state.runs_on().map(|place| self.plan.tables.set(place));
         let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
         if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
-            let mut flow = flow(&self.plan, &self.wishes, memory, sink, (text, eof));
-            flow.give(text.len());
-            memory.base += text.len() as u64;
-            memory.tokens.settle(memory.base);
+            let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (text, eof));
+            if flow.may_pass(text) {
+                flow.give(text.len());
+                memory.base += text.len() as u64;
+                memory.tokens.settle(memory.base);
+            } else {
+                self.feed_window(text, eof, sink);
+            }
         } else {
             self.feed_window(text, eof, sink);
         }
@@ -463,7 +499,7 @@ impl Parser {
         let pos = match &mut self.machine {
             Some(machine) => Run {
                 machine,
-                limits: &self.plan.limits,
+                limits: &self.limits,
                 wishes: &self.wishes,
                 state: &mut memory.state,
                 tokens: &mut memory.tokens,
@@ -472,7 +508,7 @@ impl Parser {
             }
             .step(w, eof),
             None => {
-                let mut flow = flow(&self.plan, &self.wishes, memory, sink, (w, eof));
+                let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (w, eof));
                 flow.run();
                 flow.pos
             }
@@ -491,7 +527,7 @@ impl Parser {
 /// The flow over a window that begins where the decided bytes end.
 #[inline]
 fn flow<'a>(
-    plan: &'a Plan,
+    (plan, limits): (&'a Plan, &'a Limits),
     wishes: &'a Wishes,
     memory: &'a mut Memory,
     sink: &'a mut dyn Sink,
@@ -499,7 +535,7 @@ fn flow<'a>(
 ) -> Flow<'a> {
     Flow {
         tables: &plan.tables,
-        limits: &plan.limits,
+        limits,
         wishes,
         s: &mut memory.state,
         tokens: &mut memory.tokens,

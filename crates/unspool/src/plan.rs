@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::flow::tables::{Source, Tables};
+use serde_json::Value;
+
+use crate::flow::tables::{Raw, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
-use crate::limits::Limits;
+use crate::request::{Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 use crate::special::{Special, Specials};
@@ -16,7 +18,6 @@ use crate::told::Told;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) tables: Tables,
-    pub(crate) limits: Limits,
     pub(crate) special: Specials,
     pub(crate) reasoning: Option<Format>,
     pub(crate) tools: Option<Format>,
@@ -42,9 +43,11 @@ impl Plan {
         // A hidden token that a template writes is a marker; any other never shows.
         let hidden: Vec<String> =
             vocabulary.hidden.iter().filter(|text| !used.iter().any(|u| u.contains(text.as_str()))).cloned().collect();
+        let raw = Raw::of(setup, thinker.or(caller));
         let source = Source {
-            reasoning: reasoning.as_ref(),
-            tools: tools.as_ref(),
+            reasoning: reasoning.as_ref().filter(|_| raw != Raw::Thoughts),
+            tools: tools.as_ref().filter(|_| raw != Raw::Answers),
+            raw,
             special: &vocabulary.special,
             hidden: &hidden,
             declared: &vocabulary.hidden,
@@ -62,14 +65,32 @@ impl Plan {
             .collect();
         let special = Specials::new(special);
         let template = thinker.or(caller).and_then(|f| setup.tokenizer_config.get(f.checkpoint.as_ref()?));
-        let fingerprint = fingerprint(&[thinker, caller], template, plain);
-        let limits = setup.limits.clone();
-        Ok(Self { tables, limits, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
+        let fingerprint = fingerprint(&[thinker, caller], template, (plain, raw));
+        Ok(Self { tables, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }
 
     /// Whether requests are refused that have to be sure of their calls.
     pub(crate) fn refuses(&self) -> bool {
         self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
+    }
+
+    /// Refuses what a grammar would have to guarantee, and a checkpoint's template cannot say.
+    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), RequestError> {
+        if self.checkpoint.is_none() || !self.refuses() || mute {
+            return Ok(());
+        }
+        let asked = match &request.tool_choice {
+            ToolChoice::Required => Some("`tool_choice: \"required\"`"),
+            ToolChoice::Named(_) => Some("a named `tool_choice`"),
+            _ if request.tools.any_strict() => Some("a strict tool"),
+            _ if request.parallel_tool_calls == Some(false) => Some("`parallel_tool_calls: false`"),
+            _ => None,
+        };
+        match asked {
+            Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+                .hint("leave it out, or serve this model with a parser of its own format")),
+            None => Ok(()),
+        }
     }
 
     /// Whether the tokens' bytes are known.
@@ -90,14 +111,28 @@ impl Plan {
 }
 
 /// The sum of all words: those of the files, and of the template that the checkpoint brings.
-fn fingerprint(halves: &[Option<&FormatFile>], template: Option<&serde_json::Value>, plain: bool) -> u64 {
+fn fingerprint(halves: &[Option<&FormatFile>], template: Option<&Value>, (plain, raw): (bool, Raw)) -> u64 {
     // The words are strings, numbers and lists: they can always be written.
-    sum(&serde_json::to_vec(&(halves, template, plain)).unwrap_or_default())
+    sum(&serde_json::to_vec(&(halves, template, plain, raw)).unwrap_or_default())
 }
 
 /// FNV-1a: the same in every process, unlike the standard library's hashes.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+impl Raw {
+    /// What of a format whose halves belong together passes unread. A checkpoint's template passes what its halves do not read.
+    fn of(setup: &Setup, format: Option<&FormatFile>) -> Self {
+        if !setup.raw_rest || !format.is_some_and(|f| f.bound && f.checkpoint.is_none()) {
+            return Self::Nothing;
+        }
+        match (&setup.reasoning_parser, &setup.tool_parser) {
+            (Some(_), None) => Self::Answers,
+            (None, Some(_)) => Self::Thoughts,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 /// The template that the checkpoint brings, if the format reads with it.

@@ -1,6 +1,6 @@
 //! Where a reply begins: what the prompt of this turn says about thinking.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use memchr::memmem;
 
@@ -25,14 +25,45 @@ struct TokenAt {
     id: u32,
 }
 
+/// What is known of where a reply begins.
+pub(crate) enum Known {
+    Nothing,
+    /// Its prompt.
+    Prompt(PromptText),
+    /// The thought is over.
+    Content,
+    /// A thought is open.
+    Reasoning,
+}
+
+impl Known {
+    pub(crate) fn of(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Self {
+        match prompt {
+            Prompt::Unknown => Self::Nothing,
+            Prompt::Content => Self::Content,
+            Prompt::Reasoning => Self::Reasoning,
+            Prompt::Text(text) => Self::Prompt(PromptText { text: text.to_owned(), tokens: None }),
+            Prompt::Tokens(tokens) => Self::Prompt(PromptText::new(tokens, vocabulary)),
+            Prompt::Ids(ids) => Self::Prompt(PromptText::new(&tokens(ids, vocabulary), vocabulary)),
+        }
+    }
+}
+
+/// Stands for the text of a token whose bytes are not known.
+pub(crate) const SOME_TEXT: &str = "\u{fffd}";
+
+/// Ids of a prompt with what the vocabulary says of their bytes.
+pub(crate) fn tokens(ids: &[u32], vocabulary: &Vocabulary) -> Vec<PromptToken> {
+    let special: HashMap<u32, &str> = vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
+    let bytes = |id: u32| {
+        let known = vocabulary.bytes.as_ref().and_then(|table| table.get(id));
+        known.or_else(|| special.get(&id).map(|text| text.as_bytes())).unwrap_or(SOME_TEXT.as_bytes()).to_vec()
+    };
+    ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
+}
+
 impl PromptText {
-    /// What is known of a prompt; `None`: nothing.
-    pub(crate) fn new(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Option<Self> {
-        let tokens = match prompt {
-            Prompt::Unknown => return None,
-            Prompt::Text(text) => return Some(Self { text: text.to_owned(), tokens: None }),
-            Prompt::Tokens(tokens) => tokens,
-        };
+    fn new(tokens: &[PromptToken], vocabulary: &Vocabulary) -> Self {
         let texts = special_texts(tokens, vocabulary);
         let mut bytes = Vec::new();
         let mut places = Vec::with_capacity(tokens.len());
@@ -41,11 +72,11 @@ impl PromptText {
             bytes.extend_from_slice(texts.get(&token.id).map_or(&*token.bytes, |text| text.as_bytes()));
             places.push(TokenAt { at, end: bytes.len(), id: token.id });
         }
-        Some(match String::from_utf8(bytes) {
+        match String::from_utf8(bytes) {
             Ok(text) => Self { text, tokens: Some(places) },
             // Offsets would not fit a repaired text; markers then count by text.
             Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None },
-        })
+        }
     }
 }
 
@@ -70,13 +101,21 @@ enum Said {
 }
 
 /// The state of a reply at its start, and whether the gate is open from there.
-pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, prompt: Option<&PromptText>, off: bool) -> (State, bool) {
+pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, known: &Known, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
-        return channels.start(prompt.map_or("", |prompt| &prompt.text));
+        return match known {
+            Known::Nothing => channels.start(""),
+            Known::Prompt(prompt) => channels.start(&prompt.text),
+            // Whether the prompt has written the answer's header is not known; text without one is an answer too.
+            Known::Content => (State::new(Place::Header), true),
+            Known::Reasoning => (State::new(Place::ReasonFresh), false),
+        };
     }
     let words = &tables.words;
-    let said = match prompt {
-        Some(prompt) if words.has_thoughts => read(tables, vocabulary, prompt),
+    let said = match known {
+        Known::Prompt(prompt) if words.has_thoughts => read(tables, vocabulary, prompt),
+        Known::Content if words.has_thoughts => Said::Closed(String::new(), 0),
+        Known::Reasoning if words.has_thoughts => Said::Open(String::new(), 0),
         _ => Said::Nothing,
     };
     match said {
@@ -137,25 +176,54 @@ fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(TrailId, 
     None
 }
 
+/// The newest thinking marker of a turn.
+struct Newest {
+    at: usize,
+    end: usize,
+    opens: bool,
+    /// Which thought template.
+    thought: usize,
+}
+
 fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: &PromptText) -> Said {
-    let turn = tables
-        .words
-        .turn
-        .iter()
+    let Some(newest) = newest(tables, vocabulary, (prompt, turn(tables, prompt))) else { return Said::Nothing };
+    let behind = prompt.text[newest.end..].to_owned();
+    if newest.opens { Said::Open(behind, newest.thought) } else { Said::Closed(behind, newest.thought) }
+}
+
+/// Where this turn begins.
+fn turn(tables: &Tables, prompt: &PromptText) -> usize {
+    let headers = tables.words.turn.iter();
+    headers
         .filter_map(|t| memmem::rfind(prompt.text.as_bytes(), t.as_bytes()).map(|at| at + t.len()))
         .max()
-        .unwrap_or(0);
-    let mut newest: Option<(usize, Said)> = None;
-    for (i, (opener, closer)) in tables.thoughts.iter().enumerate() {
+        .unwrap_or(0)
+}
+
+fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText, usize)) -> Option<Newest> {
+    let mut newest: Option<Newest> = None;
+    for (thought, (opener, closer)) in tables.thoughts.iter().enumerate() {
         for (marker, opens) in [(opener, true), (closer, false)] {
             let Some((at, end)) = last(prompt, marker, turn, vocabulary, tables.words.by_id) else { continue };
-            if newest.as_ref().is_none_or(|(best, _)| at > *best) {
-                let behind = prompt.text[end..].to_owned();
-                newest = Some((at, if opens { Said::Open(behind, i) } else { Said::Closed(behind, i) }));
+            if newest.as_ref().is_none_or(|best| at > best.at) {
+                newest = Some(Newest { at, end, opens, thought });
             }
         }
     }
-    newest.map_or(Said::Nothing, |(_, said)| said)
+    newest
+}
+
+/// Whether one of these tokens stands in this turn, behind its newest thinking marker if it has one.
+pub(crate) fn stands_behind_thinking(
+    tables: &Tables,
+    vocabulary: &Vocabulary,
+    prompt: &PromptText,
+    ids: &BTreeSet<u32>,
+) -> bool {
+    let turn = turn(tables, prompt);
+    let from = newest(tables, vocabulary, (prompt, turn)).map_or(turn, |newest| newest.end);
+    let mut tokens = prompt.tokens.iter().flatten().skip_while(|token| token.at < from);
+    tokens.any(|token| ids.contains(&token.id))
 }
 
 /// Where the last marker behind `from` begins and ends; as a token if it is one and tokens are known.

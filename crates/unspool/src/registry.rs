@@ -90,6 +90,10 @@ impl Registry {
         }
         self.check_ends(&source)?;
         let source = Arc::new(source);
+        self.warnings.extend(source.old.iter().map(|(line, word, now)| SetupWarning {
+            message: format!("{path}:{line}: `{word}` is an old word"),
+            hint: Some(format!("write {now}")),
+        }));
         let before = self.clone();
         for (half, name) in names_by_half(&source) {
             if let Ok(taken) = before.find(half, &name) {
@@ -169,8 +173,55 @@ impl Registry {
         names
     }
 
+    /// The name that another one stands for: what other servers call a format, or what it was called.
+    #[must_use]
+    pub fn alias(&self, half: Half, name: &str) -> Option<&str> {
+        if self.has(half, name) {
+            return None;
+        }
+        self.all_names().find_map(|names| {
+            let own = match half {
+                Half::Reasoning => &names.reasoning,
+                Half::Tools => &names.tools,
+            };
+            names.alias.get(name)?.iter().find(|name| own.contains(name)).map(String::as_str)
+        })
+    }
+
+    /// All aliases of a half, each with its name, sorted.
+    #[must_use]
+    pub fn aliases(&self, half: Half) -> Vec<(String, String)> {
+        let aliases = self.all_names().flat_map(|names| names.alias.keys());
+        let mut all: Vec<(String, String)> =
+            aliases.filter_map(|alias| Some((alias.clone(), self.alias(half, alias)?.to_owned()))).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// A name as its file has it.
+    pub(crate) fn canonical<'a>(&'a self, half: Half, name: &'a str) -> &'a str {
+        self.alias(half, name).unwrap_or(name)
+    }
+
+    /// The first version of vLLM that has a name of a half, where older ones that are still in use lack it.
+    #[must_use]
+    pub fn since(&self, half: Half, name: &str) -> Option<String> {
+        let source = self.find(half, name).ok()?;
+        let mut versions = source.names.since.iter();
+        versions.find(|(_, names)| names.iter().any(|own| own == name)).map(|(version, _)| version.clone())
+    }
+
+    /// Whether a half has a name.
+    #[must_use]
+    pub fn has(&self, half: Half, name: &str) -> bool {
+        let key = (half as u8, name.to_owned());
+        self.own.contains_key(&key) || builtin().by_name.contains_key(&key)
+    }
+
     /// The file that has a name.
     pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, SetupError> {
+        let name = self.canonical(half, name);
         let key = (half as u8, name.to_owned());
         if let Some(source) = self.own.get(&key) {
             return Ok(Arc::clone(source));
@@ -186,6 +237,7 @@ impl Registry {
     /// # Errors
     /// An unknown name, or a file that cannot be read.
     pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, SetupError> {
+        let name = self.canonical(half, name);
         let source = self.find(half, name)?;
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
     }
@@ -222,6 +274,7 @@ impl Registry {
     /// those of other files that the word `pairs` lists. An unknown name has none.
     #[must_use]
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
+        let name = self.canonical(half, name);
         let Ok(source) = self.find(half, name) else { return Vec::new() };
         let mut partners: Vec<String> = match half {
             Half::Reasoning => source.names.tools.to_vec(),
@@ -252,24 +305,23 @@ impl Registry {
         self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
     }
 
-    /// The name that took the place of a former one.
-    fn successor(&self, half: Half, name: &str) -> Option<&String> {
-        let names = self.all_names().find(|names| names.former.iter().any(|former| former == name))?;
-        match half {
-            Half::Reasoning => names.reasoning.first(),
-            Half::Tools => names.tools.first(),
-        }
-    }
-
     fn unknown(&self, half: Half, name: &str) -> SetupError {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
         let of_model = || self.models().ok()?.name(half, name).map(str::to_owned);
-        let hint = match (self.successor(half, name), of_model()) {
-            (Some(now), _) => format!("`{name}` was removed; use `{now}`"),
-            (None, Some(now)) => format!("`{name}` is a model, whose parser is `{now}`"),
-            (None, None) => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
+        let other = || {
+            let own = self.canonical(half.other(), name);
+            self.has(half.other(), own).then(|| {
+                let partners = self.partners(half.other(), own);
+                let more = partners.first().map(|own| format!("; the {} that goes with it is `{own}`", half.noun()));
+                let (noun, flag) = (half.other().noun(), half.other().flag());
+                format!("`{name}` is a {noun}: give it to {flag}{}", more.unwrap_or_default())
+            })
+        };
+        let hint = match of_model().map(|now| format!("`{name}` is a model, whose parser is `{now}`")).or_else(other) {
+            Some(hint) => hint,
+            None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
         SetupError {
             kind: SetupErrorKind::UnknownName,

@@ -2,6 +2,7 @@
 
 mod body;
 mod calls;
+mod edges;
 pub(crate) mod markup;
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ impl Pair {
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
         let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render((plan.reasoning.as_ref(), tools), &plan.limits, message, request)
+        render((plan.reasoning.as_ref(), tools), self.limits(), message, request)
     }
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn render(
     request: &Request,
 ) -> Result<String, RenderError> {
     let words = Words::read(reasoning, tools, (request, limits))?;
+    let message = &*edges::trimmed(&words, message);
     let mut writer = Writer::new(&words);
     let thought_end = text::write_thought(&mut writer, &words, message)?;
     let answer_end = text::write_answer(&mut writer, &words, message)?;

@@ -35,11 +35,31 @@ pub enum IncompleteCalls {
     Drop,
 }
 
+/// The shape of the ids of calls that the model gave none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallIds {
+    /// As the format says (`ids.call`).
+    #[default]
+    Format,
+    /// `chatcmpl-tool-` and 16 hexadecimal digits, whatever the format says.
+    Random,
+    /// So many letters and digits.
+    Letters(usize),
+    /// A text in which `{name}` stands for the function and `{index}` for the call's number in the conversation.
+    Pattern(String),
+    /// Empty: whoever takes the events makes the ids.
+    Left,
+}
+
 /// The request fields that a parser needs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The tools; empty: no call is given.
+    /// The tools; empty: no call is given, unless [`Request::calls_wanted`] says otherwise.
     pub tools: Arc<ToolSet>,
+    /// Whether calls are given; `None`: if there are tools. True is for those who do not know the tools: values are then typed by
+    /// how they are written, and no function is unknown. `tool_choice: none` counts all the same.
+    pub calls_wanted: Option<bool>,
     /// Which calls are allowed.
     pub tool_choice: ToolChoice,
     /// False: calls after the first are filtered.
@@ -57,6 +77,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether calls are given, if the pair has a tools half.
+    #[must_use]
+    pub fn wants_calls(&self) -> bool {
+        self.tool_choice != ToolChoice::None && self.calls_wanted.unwrap_or(!self.tools.is_empty())
+    }
+
     /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Unknown fields are not looked at.
     ///
     /// # Errors
@@ -162,4 +188,10 @@ pub enum Prompt<'a> {
     Text(&'a str),
     /// As tokens.
     Tokens(&'a [PromptToken]),
+    /// As ids alone. What is known of their text is what the pair's vocabulary says.
+    Ids(&'a [u32]),
+    /// Not known, but it has ended the thought (or there is none): the reply begins with its answer or its calls.
+    Content,
+    /// Not known, but it has opened a thought, with which the reply begins.
+    Reasoning,
 }

@@ -142,6 +142,17 @@ pub fn prefix(literal: &[u8], input: &[u8]) -> Match {
     }
 }
 
+/// The start of `text` by which a hold of at most `most` bytes is decided: it ends with the first character beyond them. Whoever
+/// looks no further decides the same, however many bytes have come.
+#[must_use]
+pub(crate) fn deciding(text: &str, most: usize) -> &str {
+    let mut end = most.saturating_add(1).min(text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    &text[..end]
+}
+
 /// The number of white-space bytes (blank, tab, line break, carriage return) at the start of `input`.
 #[must_use]
 pub fn blanks(input: &[u8]) -> usize {

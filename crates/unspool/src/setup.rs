@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::{IncompleteCalls, RequestError};
+use crate::request::{CallIds, IncompleteCalls, RequestError};
 
 pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
@@ -25,6 +25,13 @@ pub struct Setup {
     pub tokenizer_config: Value,
     /// What becomes of calls that never complete.
     pub incomplete_calls: IncompleteCalls,
+    /// One half of a format whose halves belong together, alone: what it does not read is content as it stands, markers included,
+    /// for another parser to read. So two parsers can stand one behind the other, the first with [`Setup::reasoning_parser`]
+    /// alone, the second with [`Setup::tool_parser`] alone and [`Prompt::Content`](crate::Prompt::Content). One pair with both is
+    /// better: it knows what a call's arguments are. Without this, and for other formats, content is always read.
+    pub raw_rest: bool,
+    /// The shape of the ids that calls are given.
+    pub call_ids: CallIds,
     /// The bounds.
     pub limits: Limits,
 }
@@ -95,6 +102,24 @@ impl Half {
         match self {
             Self::Reasoning => "--reasoning-parser",
             Self::Tools => "--tool-call-parser",
+        }
+    }
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Reasoning => Self::Tools,
+            Self::Tools => Self::Reasoning,
+        }
+    }
+
+    /// What a parser of this half is called.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Reasoning => "reasoning parser",
+            Self::Tools => "tool-call parser",
         }
     }
 }

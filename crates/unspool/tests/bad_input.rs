@@ -382,3 +382,33 @@ fn a_special_token_behind_half_a_character_counts() {
         assert_eq!((finish.gate_step, finish.reasoning_tokens), (Some(2), Some(2)), "in groups of {size}");
     }
 }
+
+#[test]
+fn unknown_names_are_told_what_is_meant() {
+    use unspool::{Half, Registry};
+    let hint = |half, name: &str| Registry::builtin().words(half, name).expect_err(name).hint.expect("there is one");
+    for (half, name, wanted) in [
+        (Half::Reasoning, "hermes", "`hermes` is a tool-call parser: give it to --tool-call-parser"),
+        (
+            Half::Tools,
+            "qwen3",
+            "give it to --reasoning-parser; the tool-call parser that goes with it is `qwen3_coder`",
+        ),
+        (Half::Tools, "qwen3-coder", "did you mean `qwen3_coder`"),
+        (Half::Tools, "zzz", "`unspool formats`"),
+    ] {
+        assert!(hint(half, name).contains(wanted), "{name}: {}", hint(half, name));
+    }
+}
+
+#[test]
+fn names_that_older_versions_lack_are_known() {
+    use unspool::{Half, Registry};
+    let registry = Registry::builtin();
+    for half in [Half::Reasoning, Half::Tools] {
+        let names = registry.names(half);
+        let late: Vec<&String> = names.iter().filter(|name| registry.since(half, name).is_some()).collect();
+        assert_eq!(late, ["beam", "muse", "musespark1x", "step5"]);
+    }
+    assert_eq!(registry.since(Half::Tools, "beam").as_deref(), Some("0.33.0"));
+}

@@ -150,3 +150,56 @@ fn a_parser_says_whether_a_thought_is_open() {
     let parser = pair((Some("gemma4"), None), false).parser(&asked, Prompt::Text("<|turn>model\n")).expect("a parser");
     assert_eq!((parser.is_thinking(), parser.reasoning_ended()), (false, false), "one may come");
 }
+
+#[test]
+fn ids_that_stand_anywhere_are_asked_about() {
+    let pair = qwen();
+    let request = Request::default();
+    let ends = pair.reasoning_end_tokens(&request).expect("ends");
+    assert_eq!(
+        (ends.explicit.iter().collect::<Vec<_>>(), ends.implicit.iter().collect::<Vec<_>>()),
+        (vec![&2], vec![&3])
+    );
+    assert_eq!(ends.find(&[10, 3, 2]), Some((1, true)));
+    assert_eq!(ends.find(&[10, 2, 3]), Some((1, false)));
+    assert_eq!(ends.find(&[10, 11]), None);
+    for (ids, ended) in [
+        (&[1, 10, 2, 11][..], true),
+        (&[1, 10, 3], true),
+        (&[10, 3], true),
+        (&[3, 1, 10], false),
+        (&[1, 10], false),
+        (&[], false),
+    ] {
+        assert_eq!(pair.is_reasoning_end_in(&request, &ends, ids).expect("an answer"), ended, "{ids:?}");
+    }
+    // In an older turn, or in what the system says, nothing ended this turn's thought.
+    let special = HashMap::from([("<think>".into(), 1), ("</think>".into(), 2), ("<tool_call>".into(), 3)]);
+    let bytes: HashMap<u32, Vec<u8>> = [(4, b"<|im_start|>assistant\n".to_vec()), (10, b"Hm".to_vec())].into();
+    let vocabulary = Vocabulary { special, bytes: Some(bytes.into()), ..Vocabulary::default() };
+    let setup = Setup { reasoning_parser: Some("qwen3".into()), vocabulary, ..Setup::default() };
+    let turns = Registry::default().pair(&setup).expect("a pair");
+    let ends = turns.reasoning_end_tokens(&request).expect("ends");
+    assert!(ends.implicit.contains(&3), "{ends:?}");
+    assert!(!turns.is_reasoning_end_in(&request, &ends, &[3, 10, 4, 1, 10]).expect("an answer"));
+    assert!(!turns.is_reasoning_end_in(&request, &ends, &[3, 10, 4, 10]).expect("an answer"));
+    assert!(turns.is_reasoning_end_in(&request, &ends, &[10, 4, 10, 3]).expect("an answer"));
+
+    for (ids, content) in
+        [(&[10, 2, 11, 12][..], &[11, 12][..]), (&[10, 3, 11], &[3, 11]), (&[10, 11], &[]), (&[2], &[])]
+    {
+        assert_eq!(pair.content_ids_in(&request, &ends, ids).expect("ids"), content, "{ids:?}");
+    }
+    let off = Request::from_openai(&json!({"chat_template_kwargs": {"enable_thinking": false}})).expect("a request");
+    assert_eq!(pair.content_ids_in(&off, &ends, &[10, 11]).expect("ids"), [10, 11], "nothing is waited for");
+}
+
+#[test]
+fn a_gate_says_in_which_step_reasoning_ended() {
+    let mut gate = gate(&qwen());
+    let told = [&[10][..], &[11, 2], &[12]].map(|step| {
+        gate.advance(step);
+        (gate.ended_in_step(), gate.is_reasoning_end())
+    });
+    assert_eq!(told, [(false, false), (true, true), (false, true)]);
+}

@@ -11,7 +11,9 @@ fn tools(lines: &str) -> String {
 /// A reasoning half with these lines, and calls beside it.
 fn reasoning(lines: &str) -> String {
     let call = "tools.call = \"<call:{name}>{json}</call>\"";
-    format!("names = {{ reasoning = [\"mine\"], tools = [\"mine\"] }}\n{call}\n[reasoning]\n{lines}\n")
+    format!(
+        "names = {{ reasoning = [\"mine\"], tools = [\"mine\"] }}\n{call}\n[reasoning]\n{lines}\n[start]\nstate = \"content\"\n"
+    )
 }
 
 fn error(file: &str) -> SetupError {
@@ -97,7 +99,22 @@ fn an_end_of_a_thought_that_nothing_knows() {
     let dropped = format!("{}[content]\ndrop = [\"<end>\"]\n", ends("<end>"));
     Registry::builtin().add("my.toml", &dropped).expect("it vanishes");
     // A file without calls may wait for those of another one.
-    let alone = |end: &str| format!("names.reasoning = [\"mine\"]\n[reasoning]\n{thought}\nends = [\"{end}\"]\n");
+    let alone = |end: &str| {
+        format!(
+            "names.reasoning = [\"mine\"]\n[reasoning]\n{thought}\nends = [\"{end}\"]\n[start]\nstate = \"content\"\n"
+        )
+    };
     Registry::builtin().add("my.toml", &alone("<tool_call>")).expect("hermes opens a call with it");
     refused(&alone("<tool_cal>"), 4, "reasoning.ends", "neither opens");
+}
+
+#[test]
+fn a_thought_without_a_place_where_replies_begin() {
+    let file = "names.reasoning = [\"mine\"]\n[reasoning]\nthought = \"<t>{thought}</t>\"\n";
+    refused(file, 3, "start.state", "where does a reply begin");
+    let variant = "[[variant]]\nwhen.kwarg.deep = true\nreasoning.thought = \"<d>{thought}</d>\"\n";
+    Registry::builtin().add("my.toml", &format!("{file}[start]\nstate = \"content\"\n{variant}")).expect("it is said");
+    // Another file's word is its own too.
+    let extends = "extends = \"qwen3\"\nnames.reasoning = [\"mine\"]\nreasoning.thought = \"<t>{thought}</t>\"\n";
+    Registry::builtin().add("my.toml", extends).expect("qwen3 says it");
 }

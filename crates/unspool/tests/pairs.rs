@@ -174,3 +174,24 @@ fn bound_families_are_not_mixed() {
         }
     }
 }
+
+#[test]
+fn a_checkpoint_without_thoughts_serves_calls_alone() {
+    let calls = json!({"open": "<do>", "close": "</do>", "content": "json"});
+    let template = json!({"version": 1, "start_anchor": "<|bot|>", "fields": {"content": {}, "tool_calls": calls}});
+    let pair = |reasoning: Option<&str>, tools: Option<&str>| {
+        let setup = Setup {
+            reasoning_parser: reasoning.map(str::to_owned),
+            tool_parser: tools.map(str::to_owned),
+            tokenizer_config: json!({"response_template": template}),
+            ..Setup::default()
+        };
+        Registry::builtin().pair(&setup)
+    };
+    assert!(pair(None, Some("hf")).expect("calls alone").warnings().is_empty());
+    let both = pair(Some("hf"), Some("hf")).expect("calls alone");
+    let [warning] = both.warnings() else { panic!("one warning") };
+    assert!(warning.message.contains("--reasoning-parser hf finds no thought"), "{}", warning.message);
+    let error = pair(Some("hf"), None).expect_err("nothing is left");
+    assert!(error.message.contains("there is no `thinking`"), "{}", error.message);
+}

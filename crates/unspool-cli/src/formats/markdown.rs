@@ -43,6 +43,7 @@ pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure>
             file(&thinking.file)
         );
     }
+    out.push_str(&aliases(registry, Half::Reasoning));
     let _ = writeln!(out, "\n## Tool calls: the {} names of `--tool-call-parser`\n", callers.len());
     out.push_str("| name | block | call | goes with | file |\n|---|---|---|---|---|\n");
     for (row, calls) in callers {
@@ -52,7 +53,15 @@ pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure>
         let partners = if partners.is_empty() { "any".to_owned() } else { partners };
         let _ = writeln!(out, "| {} | {block} | {call} | {partners} | {} |", code(&row.name), file(&calls.file));
     }
+    out.push_str(&aliases(registry, Half::Tools));
     Ok(out)
+}
+
+/// The names that other servers have for these.
+fn aliases(registry: &Registry, half: Half) -> String {
+    let all = registry.aliases(half);
+    let listed: Vec<String> = all.iter().map(|(alias, name)| format!("{} for {}", code(alias), code(name))).collect();
+    format!("\nOther servers' names, read with a warning: {}.\n", listed.join(", "))
 }
 
 /// Which names belong to which models: a glob read as a model's name.

@@ -7,10 +7,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use unspool::{Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Request, Setup, Sink, Vocabulary};
+use unspool::{
+    Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Vocabulary,
+};
 
 use crate::failure::{Failure, warn};
 use crate::files;
+use crate::place::Place;
 use crate::setup::{self, LimitOptions, ParserNames, Plugins, tell_warnings};
 use crate::wire::{EventShape, MessageShape};
 
@@ -19,6 +22,7 @@ Examples:
   unspool parse --reasoning-parser qwen3 --tool-call-parser hermes --tools tools.json output.txt
   llm raw | unspool parse --reasoning-parser deepseek_r1 --prompt $'<think>\\n' --json
   unspool parse --tool-call-parser qwen3_coder --request request.json --chunk 3 --events output.txt
+  unspool parse --model-dir models/qwen3 --reasoning-parser auto --tool-call-parser auto --tools tools.json output.txt
 
 tools.json is a list as in an OpenAI request:
   [{\"type\": \"function\", \"function\": {\"name\": \"tide\", \"parameters\": {\"type\": \"object\", \"properties\":
@@ -55,6 +59,10 @@ pub(crate) struct Options {
     /// File with the rendered prompt
     #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Request")]
     prompt_file: Option<PathBuf>,
+
+    /// The folder of the checkpoint, or its chat template alone: what `auto` as a parser's name is told from
+    #[arg(long, value_name = "DIR", help_heading = "Formats")]
+    model_dir: Option<PathBuf>,
 
     /// `tokenizer_config.json` of the checkpoint, for its special tokens and what a format reads from it
     #[arg(long, value_name = "FILE", help_heading = "Request")]
@@ -107,7 +115,7 @@ enum Incomplete {
 /// Parses, and prints what is asked for.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
-    let setup = options.setup()?;
+    let setup = options.setup(&registry)?;
     let pair = registry.pair(&setup)?;
     tell_warnings(&pair);
     tell_missing_tokens(&pair, &setup);
@@ -141,19 +149,27 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn setup(&self) -> Result<Setup, Failure> {
-        let config = match &self.tokenizer_config {
-            Some(path) => files::json("--tokenizer-config", path)?,
-            None => Value::Null,
+    fn setup(&self, registry: &Registry) -> Result<Setup, Failure> {
+        let config = self.tokenizer_config.as_deref();
+        let place = self.model_dir.as_deref().map(|path| Place::open("--model-dir", path, config)).transpose()?;
+        let (vocabulary, tokenizer_config) = match (&place, config) {
+            (Some(place), _) => (place.vocabulary(), place.tokenizer_config()),
+            (None, Some(path)) => {
+                let config = files::json("--tokenizer-config", path)?;
+                (Vocabulary::of_tokenizer_config(&config), config)
+            }
+            (None, None) => (Vocabulary::default(), Value::Null),
         };
+        let [reasoning_parser, tool_parser] = self.names.told(registry, place.as_ref())?;
         Ok(Setup {
-            reasoning_parser: self.names.reasoning_parser.clone(),
-            tool_parser: self.names.tool_call_parser.clone(),
+            reasoning_parser,
+            tool_parser,
             model_type: self.names.model_type.clone(),
-            vocabulary: Vocabulary::of_tokenizer_config(&config),
-            tokenizer_config: config,
+            vocabulary,
+            tokenizer_config,
             incomplete_calls: self.incomplete_calls.into(),
             limits: self.limits.limits(),
+            ..Setup::default()
         })
     }
 

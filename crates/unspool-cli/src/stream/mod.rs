@@ -1,15 +1,19 @@
 //! `unspool stream`: JSON Lines in, JSON Lines out.
 
 mod hex;
+mod input;
+mod jobs;
 mod reply;
 mod start;
 
-use std::io::{self, BufRead as _, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::num::NonZeroUsize;
 
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::setup::{LimitOptions, Plugins};
+use input::{Lines, Next};
 use reply::Session;
 use start::Starter;
 
@@ -41,7 +45,8 @@ pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies on
   {"finish": "stop"}   The output is over: "stop", "length", "tool_calls"
                        or null (not known).
 
-Out, one JSON object a line, written at once after each line of input:
+Out, one JSON object a line; what a line of input brings is written
+before the command waits for more:
   {"event": {"reasoning": {"text"}}}
   {"event": {"content": {"text"}}}
   {"event": {"call_start": {"index", "id", "name"}}}
@@ -73,21 +78,52 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     limits: LimitOptions,
+
+    /// Longest line of input, in bytes; a longer one is an error, and the next line works
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    max_line_size: usize,
+
+    /// How many replies are read at once. With more than one, a reply is answered when its last line has come; the order stays
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    jobs: NonZeroUsize,
 }
+
+/// Bytes of input that are read at once.
+const READ: usize = 64 << 10;
 
 /// Answers lines until the input ends.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let mut session = Session::new(Starter::new(options.plugins.registry()?, options.limits.limits()));
-    let mut input = io::stdin().lock();
-    let mut output = BufWriter::new(io::stdout().lock());
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = input.read_until(b'\n', &mut line);
-        match read.map_err(|error| Failure::Io(format!("cannot read standard input: {error}")))? {
-            0 => return Ok(()),
-            _ => session.line(&line, &mut output)?,
-        }
-        output.flush()?;
+    let starter = Starter::new(options.plugins.registry()?, options.limits.limits());
+    let output = BufWriter::with_capacity(READ, io::stdout().lock());
+    match options.jobs.get() {
+        1 => one_by_one(Session::new(starter), lines(options.max_line_size), output),
+        jobs => jobs::run(jobs, &starter, options.max_line_size, output),
     }
+}
+
+/// The lines of standard input.
+fn lines(longest: usize) -> Lines<BufReader<io::StdinLock<'static>>> {
+    // The lock has a buffer of its own, which is not used: this one asks for more at once.
+    Lines::new(BufReader::with_capacity(READ, io::stdin().lock()), longest)
+}
+
+fn one_by_one(
+    mut session: Session,
+    mut lines: Lines<BufReader<io::StdinLock<'_>>>,
+    mut output: impl Write,
+) -> Result<(), Failure> {
+    loop {
+        match lines.next().map_err(|error| unread(&error))? {
+            Next::End => return Ok(output.flush()?),
+            Next::Line(line) => session.line(line, &mut output)?,
+            Next::TooLong => session.too_long(lines.longest(), &mut output)?,
+        }
+        if !lines.has_more() {
+            output.flush()?;
+        }
+    }
+}
+
+fn unread(error: &io::Error) -> Failure {
+    Failure::Io(format!("cannot read standard input: {error}"))
 }

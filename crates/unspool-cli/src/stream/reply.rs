@@ -72,11 +72,13 @@ enum Reply {
     Open(Box<Started>, Message),
 }
 
-/// All replies of one process.
+/// All replies of one process, or of one of its threads.
 pub(super) struct Session {
     starter: Starter,
     reply: Reply,
     line: u64,
+    /// Text that is joined for a line of output.
+    room: String,
 }
 
 #[derive(Serialize)]
@@ -98,25 +100,103 @@ impl Answer<'_> {
     }
 }
 
-/// Writes each event as a line, and folds it into the message.
+/// Writes events as lines, neighbours of a kind joined, and folds them into the message.
 struct EventLines<'a, W> {
     out: &'a mut W,
     message: &'a mut Message,
     written: io::Result<()>,
+    /// What the text is that waits for more of its kind.
+    kind: Kind,
+    text: &'a mut String,
+}
+
+/// A kind of event whose neighbours are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    None,
+    Reasoning,
+    Content,
+    Arguments(usize),
+}
+
+impl<'a, W: Write> EventLines<'a, W> {
+    fn new(out: &'a mut W, message: &'a mut Message, text: &'a mut String) -> Self {
+        text.clear();
+        Self { out, message, written: Ok(()), kind: Kind::None, text }
+    }
+
+    fn write(&mut self, shape: EventShape<'_>) {
+        if self.written.is_ok() {
+            self.written = Answer::Event(shape).write(self.out);
+        }
+    }
+
+    fn flush(&mut self) {
+        let text = std::mem::take(self.text);
+        match std::mem::replace(&mut self.kind, Kind::None) {
+            Kind::None => {}
+            Kind::Reasoning => self.write(EventShape::Reasoning { text: &text }),
+            Kind::Content => self.write(EventShape::Content { text: &text }),
+            Kind::Arguments(index) => self.write(EventShape::CallArguments { index, json: &text }),
+        }
+        *self.text = text;
+        self.text.clear();
+    }
+
+    /// All that waits is written.
+    fn end(mut self) -> io::Result<()> {
+        self.flush();
+        self.written
+    }
 }
 
 impl<W: Write> Sink for EventLines<'_, W> {
     fn event(&mut self, event: Event<'_>) {
-        if self.written.is_ok() {
-            self.written = Answer::Event(EventShape::from(&event)).write(self.out);
+        let (kind, text) = match event {
+            Event::Reasoning(text) => (Kind::Reasoning, text),
+            Event::Content(text) => (Kind::Content, text),
+            Event::CallArguments { index, json } => (Kind::Arguments(index), json),
+            _ => (Kind::None, ""),
+        };
+        if kind != self.kind {
+            self.flush();
+            self.kind = kind;
+        }
+        match kind {
+            Kind::None => self.write(EventShape::from(&event)),
+            _ => self.text.push_str(text),
         }
         self.message.event(event);
     }
 }
 
+/// Whether a line is a start, behind which nothing depends on what came before it.
+pub(super) fn begins_reply(line: &[u8]) -> bool {
+    let name = line.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    // One whose name stands elsewhere is answered by the thread that has the reply before it.
+    name.is_some_and(|name| name.starts_with(b"\"start\""))
+        && matches!(read(line), Ok(Line { start: Some(_), delta: None, finish: None }))
+}
+
 impl Session {
     pub(super) fn new(starter: Starter) -> Self {
-        Self { starter, reply: Reply::None, line: 0 }
+        Self { starter, reply: Reply::None, line: 0, room: String::new() }
+    }
+
+    /// Goes on elsewhere in the input, behind so many lines, where no reply is open.
+    pub(super) fn begin(&mut self, lines_before: u64) {
+        self.reply = Reply::None;
+        self.line = lines_before;
+    }
+
+    /// Answers a line that is longer than it may be, and was not read.
+    pub(super) fn too_long(&mut self, longest: usize, out: &mut impl Write) -> io::Result<()> {
+        self.line += 1;
+        let message = format!("the line is longer than {longest} bytes");
+        self.refuse(
+            &Refusal::new("bad_line", message, "cut the output into several deltas, or set --max-line-size"),
+            out,
+        )
     }
 
     /// Answers one line of input. The error is of writing.
@@ -166,9 +246,9 @@ impl Session {
                 self.refuse(&Refusal::new("no_vocab", message, hint), out)
             }
             Reply::Open(started, message) => {
-                let mut lines = EventLines { out, message, written: Ok(()) };
+                let mut lines = EventLines::new(out, message, &mut self.room);
                 started.parser.push(Delta { text: piece.text.as_deref(), ids }, &mut lines);
-                lines.written
+                lines.end()
             }
         }
     }
@@ -178,9 +258,9 @@ impl Session {
             Reply::Refused => Ok(()),
             Reply::None => self.refuse(&not_started("finish"), out),
             Reply::Open(mut started, mut message) => {
-                let mut lines = EventLines { out, message: &mut message, written: Ok(()) };
+                let mut lines = EventLines::new(out, &mut message, &mut self.room);
                 let finish = started.parser.finish(reason, &mut lines);
-                lines.written?;
+                lines.end()?;
                 Answer::Message(MessageShape::new(&message, &finish)).write(out)
             }
         }

@@ -1,6 +1,7 @@
 //! The `start` line: which pair, which request, which prompt.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -79,14 +80,15 @@ fn hint_for(field: &str) -> &'static str {
 }
 
 /// Makes parsers from start lines; keeps what it compiled.
+#[derive(Clone)]
 pub(super) struct Starter {
     registry: Registry,
     /// Bounds that hold where a start says nothing.
     limits: Limits,
     /// The last pairs, the newest first, each with the text of the fields that it was made from.
     kept: Vec<(String, Pair)>,
-    /// Unknown fields that were told already.
-    told: HashSet<String>,
+    /// Unknown fields that were told already, by any thread.
+    told: Arc<Mutex<HashSet<String>>>,
 }
 
 /// A parser, and whether ids alone are enough for it.
@@ -97,7 +99,7 @@ pub(super) struct Started {
 
 impl Starter {
     pub(super) fn new(registry: Registry, limits: Limits) -> Self {
-        Self { registry, limits, kept: Vec::new(), told: HashSet::new() }
+        Self { registry, limits, kept: Vec::new(), told: Arc::default() }
     }
 
     /// A parser for the reply that the line begins.
@@ -118,10 +120,11 @@ impl Starter {
     }
 
     /// A field that nobody reads is likely misspelt; it is told once, and the reply goes on.
-    fn tell_unknown(&mut self, fields: &Fields<'_>) {
+    fn tell_unknown(&self, fields: &Fields<'_>) {
         let known = SETUP_FIELDS.iter().chain(&REPLY_FIELDS).copied();
         for name in fields.0.keys() {
-            if !known.clone().any(|field| field == name) && self.told.insert(name.clone()) {
+            let is_new = || self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+            if !known.clone().any(|field| field == name) && is_new() {
                 let hint = suggest::did_you_mean(&suggest::near(name, known.clone()));
                 warn(&format!("`start` has no field `{name}`"), hint.as_deref());
             }
@@ -193,6 +196,7 @@ fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
         tokenizer_config: fields.get("tokenizer_config")?.unwrap_or_default(),
         incomplete_calls: fields.get::<IncompleteCalls>("incomplete_calls")?.unwrap_or_default(),
         limits: limits(fields, defaults)?,
+        ..Setup::default()
     })
 }
 

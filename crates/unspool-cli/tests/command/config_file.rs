@@ -34,7 +34,6 @@ allowed-origins: [\"https://example.com\"]
 default-chat-template-kwargs:
   enable_thinking: false
 port: 1
-uds:
 limit: [name=64, calls=3]
 ";
 
@@ -96,4 +95,20 @@ fn what_is_wrong_in_a_file_is_told_with_its_name() {
 #[test]
 fn contradictions_are_found_across_file_and_command_line() {
     refused("enable-auto-tool-choice: true\n", &["--port", "0"], &["--enable-auto-tool-choice", "--tool-call-parser"]);
+}
+
+#[test]
+fn texts_come_as_they_are_written() {
+    for written in ["1e3", "007", "1.10", "0x1F", "yes", "true", "~x", "'null'", "2024-01-02"] {
+        let file = TempFile::new("gateway.yaml", &format!("api-key: {written}\nserved-model-name: [{written}, b]\n"));
+        let gateway = Gateway::start(&["--config", file.path()]);
+        let said = written.trim_matches('\'');
+        let list = gateway.ask_with_key("GET /v1/models", "", said);
+        assert_eq!(list["data"][0]["id"], said, "{list}");
+        assert_eq!(gateway.ask("GET /v1/models", "")["error"], "Unauthorized", "{written}");
+    }
+    for written in ["", " ~", " null", " [~]"] {
+        refused(&format!("api-key:{written}\n"), &[], &["api-key", "no value"]);
+    }
+    refused("port: 007x\n", &[], &["--port"]);
 }

@@ -84,7 +84,7 @@ fn the_command_gives_what_the_library_gives() {
         }
         let _ = writeln!(input, "{}", json!({"finish": case["finish"]}));
     }
-    let out = lines(&unspool(&["stream"], input).clean());
+    let out = lines(&unspool(&["stream"], input).warned());
     let ends: Vec<&Value> = out.iter().filter(|line| line.get("event").is_none()).collect();
     assert_eq!(ends.len(), cases.len(), "each reply ends with one message or one error");
 
@@ -114,7 +114,7 @@ fn ids_alone_give_what_ids_with_text_give() {
         for case in &cases {
             write_token_reply(&mut input, case, with_text);
         }
-        let out = lines(&unspool(&["stream"], input).clean());
+        let out = lines(&unspool(&["stream"], input).warned());
         out.into_iter().filter(|line| line.get("event").is_none()).collect::<Vec<Value>>()
     };
     let (with_text, alone) = (replies(true), replies(false));

@@ -1,5 +1,7 @@
 //! What is wrong on the command line is told with a hint, and the exit code is 2.
 
+use std::process::Command;
+
 use crate::{TempFile, unspool};
 
 #[track_caller]
@@ -95,4 +97,16 @@ fn completions_and_manual_pages_are_printed() {
     }
     assert!(unspool(&["man"], "").clean().contains(".TH unspool 1"));
     assert!(unspool(&["man", "parse"], "").clean().contains(".TH unspool-parse 1"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_page_that_cannot_be_printed_is_an_error() {
+    for arguments in [&["--help"][..], &["serve", "--help"], &["--version"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let run = Command::new(env!("CARGO_BIN_EXE_unspool")).args(arguments).stdout(full).output();
+        let run = run.expect("the command starts");
+        assert_eq!(run.status.code(), Some(1), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&run.stderr).contains("cannot write the output"), "{arguments:?}");
+    }
 }

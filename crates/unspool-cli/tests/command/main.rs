@@ -2,6 +2,7 @@
 
 mod config_file;
 mod corpus;
+mod diagnose;
 mod failures;
 mod formats;
 mod grammar;
@@ -50,6 +51,13 @@ impl Run {
     /// Standard output of a run that must have gone well and said nothing else.
     fn clean(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.out);
+        self.out
+    }
+
+    /// Standard output of a run that must have gone well, and said nothing else but warnings.
+    fn warned(self) -> String {
+        let fine = self.err.lines().all(|line| line.starts_with("warning: ") || line.starts_with("  hint: "));
+        assert!(self.code == Some(0) && fine, "{}", self.err);
         self.out
     }
 

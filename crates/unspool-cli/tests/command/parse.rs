@@ -161,3 +161,16 @@ fn a_limit_can_be_set() {
     let err = unspool(&[&NAMES[..], &["--limit", "depth=1KiB"]].concat(), RAW).refused();
     assert!(err.contains("`1KiB` is no value for the limit `depth`") && err.contains("without a unit"), "{err}");
 }
+
+#[test]
+fn names_are_told_from_a_template() {
+    let template = TempFile::new("chat_template.jinja", "{{ '<|im_start|>' }}{{ '<tool_call>\\n{\"name\": ' }}");
+    let tools = TempFile::new("tools.json", TOOLS);
+    let call = "<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>";
+    let names = ["parse", "--json", "--tools", tools.path(), "--tool-call-parser", "auto"];
+    let out = unspool(&[&names[..], &["--model-dir", template.path()]].concat(), call).clean();
+    let message: Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(message["tool_calls"][0]["name"], "tide");
+    let told = unspool(&names, call).refused();
+    assert!(told.contains("--tool-call-parser auto") && told.contains("--model-dir"), "{told}");
+}

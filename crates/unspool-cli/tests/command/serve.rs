@@ -42,11 +42,16 @@ impl Gateway {
 
     /// The body of the answer to a request with a key.
     pub(crate) fn ask(&self, what: &str, body: &str) -> Value {
+        self.ask_with_key(what, body, "sesame-street")
+    }
+
+    /// The body of the answer to a request with this key.
+    pub(crate) fn ask_with_key(&self, what: &str, body: &str, key: &str) -> Value {
         let mut stream = TcpStream::connect(&self.address).expect("the gateway listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        let head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer sesame-street\r\n\
-            content-type: application/json";
-        write!(stream, "{what} {head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("the gateway reads");
+        let head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
+        write!(stream, "{what} {head}\r\nauthorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+            .expect("the gateway reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("the gateway answers");
         let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
@@ -139,6 +144,23 @@ fn a_log_holds_nothing_that_users_and_models_say_and_no_keys() {
             assert!(line["level"].is_string() && line["timestamp"].is_string(), "{line}");
         }
     }
+}
+
+#[test]
+fn arguments_in_a_conversation_that_are_no_object_leave_a_line_in_the_log() {
+    let gateway = Gateway::telling(&["--log", "warn"], Stdio::piped());
+    let call = |arguments: &str| {
+        let messages = serde_json::json!([{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "wombat", "arguments": arguments}}]}]);
+        serde_json::json!({"messages": messages}).to_string()
+    };
+    for arguments in ["{}", "", " {\"a\": 1}"] {
+        assert_eq!(gateway.chat(&call(arguments))["object"], "chat.completion");
+    }
+    gateway.chat(&call("{\"harbour\": \"Loo"));
+    let told = gateway.told();
+    assert_eq!(told.matches("arguments that are no JSON object").count(), 1, "{told}");
+    assert!(told.contains("message=1") && !told.contains("wombat") && !told.contains("Loo"), "{told}");
 }
 
 /// The most memory that a process had, in bytes.

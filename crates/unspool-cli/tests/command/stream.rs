@@ -277,3 +277,75 @@ fn checkpoints_without_a_template_and_odd_pairs_are_told() {
     );
     assert!(run.err.contains("\n  hint: tool-call parsers that go with qwen3: "), "{}", run.err);
 }
+
+#[test]
+fn neighbours_of_a_kind_that_one_delta_brings_are_one_line() {
+    let text =
+        format!("<tool_call>\n<function=tide>\n<parameter=harbour>\n{}\n</parameter>\n", "x\n\u{1}".repeat(100_000));
+    let out = stream(&[
+        json!({"start": {"tool_parser": "qwen3_coder", "tools": tools()}}),
+        json!({"delta": {"text": text}}),
+        json!({"delta": {"text": "</function>\n</tool_call>"}}),
+        json!({"finish": "stop"}),
+    ]);
+    assert!(out.len() < 10, "{} lines", out.len());
+    let written: usize = out.iter().filter(|line| line.get("event").is_some()).map(|line| line.to_string().len()).sum();
+    // Each escape has a backslash, which stands in a JSON text again.
+    assert!(written < 5 * text.len(), "{written} bytes for {}", text.len());
+}
+
+#[test]
+fn a_line_that_is_too_long_is_told_and_the_next_one_works() {
+    let delta = |text: &str| json!({"delta": {"text": text}}).to_string();
+    let input =
+        [json!({"start": {}}).to_string(), delta(&"x".repeat(200)), delta("short"), "{\"finish\": null}".to_owned()];
+    for jobs in ["1", "3"] {
+        let run = unspool(&["stream", "--max-line-size", "100", "--jobs", jobs], input.join("\n"));
+        let out = lines(&run.clean());
+        assert_eq!(outcome(&out), ["bad_line", "short"], "{jobs}");
+        assert_eq!(out[0]["error"]["line"], 2);
+    }
+}
+
+#[test]
+fn several_jobs_answer_the_same_in_the_same_order() {
+    let mut input = vec![json!({"delta": {"text": "no start"}}), json!(1)];
+    for number in 0..200 {
+        let parser = if number % 7 == 0 { "nothing" } else { "qwen3" };
+        input.push(json!({"start": {"reasoning_parser": parser}}));
+        input.push(json!({"delta": {"text": format!("<think>{number}</think>")}}));
+        input.push(json!({"delta": {"text": "x".repeat(number)}}));
+        if number % 5 != 0 {
+            input.push(json!({"finish": "stop"}));
+        }
+        input.push(json!({"finish": "stop"}));
+    }
+    let text: String = input.iter().map(|line| format!("{line}\n")).collect();
+    let one = unspool(&["stream"], &text).clean();
+    assert!(one.lines().count() > 500);
+    assert_eq!(unspool(&["stream", "--jobs", "4"], &text).clean(), one);
+}
+
+/// What lies in the input together is answered together, and no answer waits for more input.
+#[test]
+fn an_answer_does_not_wait_for_more_input() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .arg("stream")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let together = format!("{}\n{}\n{{\"del", json!({"start": {}}), json!({"delta": {"text": "one"}}));
+    input.write_all(together.as_bytes()).expect("the command reads");
+    let mut answer = String::new();
+    output.read_line(&mut answer).expect("an answer");
+    assert!(answer.contains("one"), "{answer}");
+    input.write_all(b"ta\": {\"text\": \"two\"}}\n").expect("the command reads");
+    answer.clear();
+    output.read_line(&mut answer).expect("an answer");
+    assert!(answer.contains("two"), "{answer}");
+    drop(input);
+    assert!(child.wait().expect("the command ends").success());
+}

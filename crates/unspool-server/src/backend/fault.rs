@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::http::StatusCode;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Overflow};
 
 /// What went wrong with a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,18 @@ pub enum BackendFault {
     CannotWrite,
 }
 
+impl BackendFault {
+    /// Whether it is the server's own, so that another one may do better.
+    #[must_use]
+    pub fn is_the_servers(self) -> bool {
+        match self {
+            Self::Unreachable | Self::TimedOut | Self::Died | Self::BadAnswer => true,
+            Self::Refused(status) => matches!(status, 429 | 500 | 502 | 503 | 504),
+            Self::Exhausted | Self::CannotWrite => false,
+        }
+    }
+}
+
 /// A backend's fault, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendError {
@@ -34,13 +46,15 @@ pub struct BackendError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The request had more tokens than the model takes.
+    pub overflow: Option<Box<Overflow>>,
 }
 
 impl BackendError {
     /// An error without a hint.
     #[must_use]
     pub fn new(fault: BackendFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), hint: None }
+        Self { fault, message: message.into(), hint: None, overflow: None }
     }
 
     /// Adds what to do about it.
@@ -68,7 +82,13 @@ impl From<BackendError> for ApiError {
             BackendFault::CannotWrite => StatusCode::UNPROCESSABLE_ENTITY,
             BackendFault::Refused(status) => passed_on(status),
         };
-        Self { hint: error.hint, ..Self::new(status, error.message) }
+        match error.overflow {
+            Some(overflow) => {
+                let told = Self::too_many_tokens("messages", *overflow);
+                Self { message: format!("{} ({})", told.message, error.message), ..told }
+            }
+            None => Self { hint: error.hint, ..Self::new(status, error.message) },
+        }
     }
 }
 

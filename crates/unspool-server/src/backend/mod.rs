@@ -40,6 +40,11 @@ pub trait Backend: Send + Sync {
     /// Begins an answer. Errors that come before its first byte are told here.
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>>;
 
+    /// Whether it is more than one server, so that an answer of one that died may be begun anew at another.
+    fn has_several(&self) -> bool {
+        false
+    }
+
     /// The backend's own answer to `GET /v1/models`, if it has one.
     fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {
         Box::pin(async { None })
@@ -113,7 +118,11 @@ pub enum Piece {
         prompt: u64,
         /// In the answer.
         completion: u64,
+        /// Those of the prompt that it had computed before; `None`: it does not say.
+        cached: Option<u64>,
     },
+    /// How many tokens the prompt has, told before the end.
+    Prompt(u64),
 }
 
 /// Why a backend stopped.

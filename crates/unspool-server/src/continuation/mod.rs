@@ -162,6 +162,12 @@ impl Source {
         Self { recorder, ..self }
     }
 
+    /// Whether the answer may have to be continued with another request.
+    #[must_use]
+    pub fn may_continue(&self) -> bool {
+        self.continuation.is_some()
+    }
+
     /// The next piece. Tokens are to be read, and [`Source::turn`] asked, before the next one.
     pub async fn next(&mut self) -> Option<Result<Piece, BackendError>> {
         loop {

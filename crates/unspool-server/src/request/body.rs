@@ -50,8 +50,9 @@ pub struct ChatBody {
     #[schema(value_type = Option<i64>)]
     pub thinking_token_budget: Option<Value>,
     /// Whether oddities of the output are told beside the answer; an addition of this gateway.
-    #[serde(alias = "include_diagnostics")]
     pub return_diagnostics: Option<bool>,
+    /// The same under its older name.
+    pub include_diagnostics: Option<bool>,
     /// So many tokens make a chunk of a stream, if the server does not set more.
     pub stream_interval: Option<i64>,
     /// How tokens are written among log probabilities, of which the gateway gives none.
@@ -107,8 +108,11 @@ pub struct ChatMessage {
     #[serde(default)]
     pub content: Option<MessageContent>,
     /// The thought behind it.
-    #[serde(default, alias = "reasoning_content")]
+    #[serde(default)]
     pub reasoning: Option<String>,
+    /// The same under its older name; `reasoning` counts first.
+    #[serde(default)]
+    pub reasoning_content: Option<String>,
     /// The calls of an assistant.
     #[serde(default)]
     pub tool_calls: Option<Vec<MessageCall>>,
@@ -128,7 +132,7 @@ impl ChatMessage {
             None => Cow::default(),
             Some(MessageContent::Text(text)) => text.into(),
             Some(MessageContent::Parts(parts)) => {
-                parts.iter().filter_map(|part| part.text.as_deref()).collect::<Vec<_>>().join("\n").into()
+                parts.iter().filter_map(ContentPart::said).collect::<Vec<_>>().join("\n").into()
             }
         }
     }
@@ -138,7 +142,7 @@ impl ChatMessage {
     pub fn media(&self) -> Option<&str> {
         match &self.content {
             Some(MessageContent::Parts(parts)) => {
-                parts.iter().find(|part| part.text.is_none()).map(|part| part.kind.as_str())
+                parts.iter().find(|part| part.said().is_none()).map(|part| part.kind.as_str())
             }
             _ => None,
         }
@@ -168,8 +172,19 @@ pub struct ContentPart {
     #[serde(rename = "type", default)]
     pub kind: String,
     /// The text of a text part.
-    #[serde(default, alias = "refusal")]
+    #[serde(default)]
     pub text: Option<String>,
+    /// The text of a refusal.
+    #[serde(default)]
+    pub refusal: Option<String>,
+}
+
+impl ContentPart {
+    /// What it says, if it is text.
+    #[must_use]
+    pub fn said(&self) -> Option<&str> {
+        self.text.as_deref().or(self.refusal.as_deref())
+    }
 }
 
 /// A call in the conversation.

@@ -317,7 +317,7 @@ async fn a_client_that_hangs_up_frees_the_backend() {
         if streamed {
             let mut response = request.send().await.expect("the gateway answers");
             let mut read = Vec::new();
-            while !String::from_utf8_lossy(&read).contains("One ") {
+            while !String::from_utf8_lossy(&read).contains("One") {
                 read.extend(response.chunk().await.expect("the stream can be read").expect("it goes on"));
             }
             begun.await.expect("the backend waits");
@@ -441,6 +441,6 @@ async fn each_api_tells_of_a_failure_in_its_own_way() {
         (429, json!("rate_limit_error"))
     );
     let whole = gateway.post("/v1/responses", &response).await;
-    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, json!(429)));
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, Value::Null));
     gateway.stop().await;
 }

@@ -130,7 +130,7 @@ async fn a_sentence_may_lead_over_and_a_budget_may_be_nothing() {
         let (fake, url) = Fake::start(kind, vec![singly(REST), singly(LONG), singly(REST)]).await;
         let gateway = Gateway::start(ServeConfig { constraint, ..in_front(kind, url) }).await;
         let whole = Choice::of_whole(&gateway.whole(&budget(0)).await["choices"][0]);
-        assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), (" Enough.", "Book it."), "{kind}");
+        assert_eq!((whole.reasoning.as_str(), whole.content.as_str()), ("Enough.", "Book it."), "{kind}");
         assert_eq!(fake.seen().len(), 1, "{kind}: nobody is asked for a thought of no length");
         // The blank that the model wrote begins the sentence.
         let most = if kind == RemoteKind::OpenAi { 4 } else { 5 };

@@ -1,9 +1,10 @@
 //! Chat completions over recorded outputs: streamed and whole.
 
 use serde_json::{Value, json};
-use unspool_server::ServeConfig;
+use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
-use crate::common::{Choice, Gateway, WIRES, chat, pair, plain_chat, replaying};
+use crate::common::{Choice, Folded, Gateway, WIRES, chat, pair, plain_chat, replaying};
+use crate::fake::{Fake, singly};
 
 fn choices(whole: &Value) -> Vec<Choice> {
     whole["choices"].as_array().expect("an answer has choices").iter().map(Choice::of_whole).collect()
@@ -207,7 +208,28 @@ async fn stopping_lets_running_answers_finish() {
     while let Some(chunk) = response.chunk().await.expect("the stream is not broken off") {
         read.extend_from_slice(&chunk);
     }
-    let streamed = crate::common::Folded::of(std::str::from_utf8(&read).expect("events are UTF-8"));
+    let streamed = Folded::of(std::str::from_utf8(&read).expect("events are UTF-8"));
     assert_eq!(streamed.one().content, text);
     gateway.stop().await;
+}
+
+#[tokio::test]
+async fn frames_that_are_ready_together_go_out_together() {
+    let text = "abcdefgh".repeat(50);
+    let (_, url) = Fake::start(RemoteKind::OpenAi, vec![singly(&text); 3]).await;
+    let backend = BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec![url] };
+    let gateway = Gateway::start(ServeConfig { backend, ..ServeConfig::default() }).await;
+    for n in [1, 2] {
+        let body = plain_chat(json!({"stream": true, "n": n, "stream_options": {"include_usage": true}}));
+        let mut response = gateway.post("/v1/chat/completions", &body).await;
+        let (mut writes, mut all) = (0, Vec::new());
+        while let Some(bytes) = response.chunk().await.expect("the stream goes on") {
+            writes += 1;
+            all.extend_from_slice(&bytes);
+        }
+        let folded = Folded::of(std::str::from_utf8(&all).expect("it is text"));
+        assert!(folded.choices.len() == n && folded.choices.values().all(|choice| choice.content == text));
+        assert!(folded.chunks > 400 * n, "each token is a chunk: {}", folded.chunks);
+        assert!(writes < 40 * n, "{writes} writes for {} chunks", folded.chunks);
+    }
 }

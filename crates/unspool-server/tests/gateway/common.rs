@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use axum::Router;
+use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -162,6 +164,18 @@ impl Gateway {
         let text = response.text().await.expect("the stream can be read");
         Folded::of(&text)
     }
+}
+
+/// The address of a server that answers every request so, by its path.
+pub(crate) async fn server_of(answer: impl Fn(&str) -> Response + Clone + Send + Sync + 'static) -> String {
+    let router = Router::new().fallback(move |uri: axum::http::Uri| {
+        let answer = answer(uri.path());
+        async { answer }
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+    let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
 }
 
 /// A client that speaks to loopback only.

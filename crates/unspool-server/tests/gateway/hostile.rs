@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use unspool_server::{BackendSpec, HttpConfig, RemoteKind, ServeConfig};
 
-use crate::common::{Gateway, json_of, pair, plain_chat};
+use crate::common::{Gateway, json_of, pair, plain_chat, server_of};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(30);
@@ -53,6 +52,31 @@ async fn bodies_that_would_multiply_are_refused_with_the_field() {
         json_of(gateway.post("/v1/chat/completions", &plain_chat(json!({}))).await).await["object"],
         "chat.completion"
     );
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_nested_too_deep_is_told_alike_at_every_door() {
+    let url = server_of(|_| (StatusCode::OK, "{}").into_response()).await;
+    let gateway = in_front(&url, ServeConfig::default()).await;
+    let doors = [
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/v1/chat/completions/render",
+        "/tokenize",
+        "/detokenize",
+    ];
+    for path in doors {
+        let body = format!("{{\"model\":\"m\",\"x\":{}{}}}", "[".repeat(127), "]".repeat(127));
+        let request = gateway.client.post(format!("{}{path}", gateway.base)).header("content-type", "application/json");
+        let response = request.body(body).send().await.expect("the gateway answers");
+        let (status, error) = (response.status(), json_of(response).await);
+        let told = error["error"]["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && told.starts_with("the body is nested deeper than 127 levels"), "{path}: {error}");
+    }
     gateway.stop().await;
 }
 
@@ -140,18 +164,6 @@ async fn a_body_that_is_announced_too_long_is_not_asked_for() {
     gateway.stop().await;
 }
 
-/// A backend that answers every request so.
-async fn backend(answer: impl Fn(&str) -> Response + Clone + Send + Sync + 'static) -> String {
-    let router = Router::new().fallback(move |uri: axum::http::Uri| {
-        let answer = answer(uri.path());
-        async { answer }
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
-    let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    url
-}
-
 async fn in_front(url: &str, more: ServeConfig) -> Gateway {
     let backend = BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec![url.to_owned()] };
     Gateway::start(ServeConfig { backend, ..more }).await
@@ -167,7 +179,7 @@ fn events(text: &'static str) -> Response {
 async fn redirects_of_a_backend_are_not_followed() {
     let followed = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&followed);
-    let url = backend(move |path| {
+    let url = server_of(move |path| {
         if path == "/elsewhere" {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -181,7 +193,7 @@ async fn redirects_of_a_backend_are_not_followed() {
 
 #[tokio::test]
 async fn a_backend_that_only_comments_is_silent() {
-    let url = backend(|_| {
+    let url = server_of(|_| {
         let comments = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             Some((Ok::<_, std::io::Error>(": still there\n\n"), ()))
@@ -200,7 +212,7 @@ async fn a_backend_that_only_comments_is_silent() {
 async fn what_a_backend_says_of_an_error_is_bounded_and_on_one_line() {
     let words = format!("no\u{1b}[31m\r\n{}", "x".repeat(1 << 20));
     let body = json!({"error": {"message": words}}).to_string();
-    let url = backend(move |_| (StatusCode::BAD_REQUEST, body.clone()).into_response());
+    let url = server_of(move |_| (StatusCode::BAD_REQUEST, body.clone()).into_response());
     let gateway = in_front(&url.await, ServeConfig::default()).await;
     let response = gateway.post("/v1/chat/completions", &plain_chat(json!({}))).await;
     assert_eq!(response.status(), 400);
@@ -212,7 +224,7 @@ async fn what_a_backend_says_of_an_error_is_bounded_and_on_one_line() {
 
 #[tokio::test]
 async fn a_choice_that_nobody_asked_for_is_told() {
-    let url = backend(|_| events("data: {\"choices\": [{\"index\": 3, \"text\": \"a\"}]}\n\n"));
+    let url = server_of(|_| events("data: {\"choices\": [{\"index\": 3, \"text\": \"a\"}]}\n\n"));
     let gateway = in_front(&url.await, ServeConfig::default()).await;
     let response = gateway.post("/v1/chat/completions", &plain_chat(json!({}))).await;
     assert_eq!(response.status(), 502);
@@ -222,7 +234,7 @@ async fn a_choice_that_nobody_asked_for_is_told() {
 
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off() {
-    let url = backend(|_| {
+    let url = server_of(|_| {
         let event = json!({"choices": [{"index": 0, "text": "a".repeat(1 << 20), "finish_reason": null}]});
         let event = Bytes::from(format!("data: {event}\n\n"));
         let all = stream::repeat_with(move || Ok::<_, std::io::Error>(event.clone()));
@@ -239,7 +251,7 @@ async fn an_answer_without_end_is_cut_off() {
 
 #[tokio::test]
 async fn the_end_does_not_wait_for_ever() {
-    let url = backend(|_| events("data: {\"choices\": [{\"index\": 0, \"text\": \"a\"}]}\n\n")).await;
+    let url = server_of(|_| events("data: {\"choices\": [{\"index\": 0, \"text\": \"a\"}]}\n\n")).await;
     let http = HttpConfig { shutdown_timeout: 1, ..HttpConfig::default() };
     let gateway = in_front(&url, ServeConfig { http, ..ServeConfig::default() }).await;
     // A connection without a request is not waited for at all.

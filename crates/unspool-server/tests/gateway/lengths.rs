@@ -50,13 +50,18 @@ async fn an_answer_gets_the_room_that_the_models_own_files_leave() {
     assert_eq!(last(&asked)["max_tokens"], 7);
     let long = "a".repeat(5000);
     for body in
-        [plain_chat(json!({"messages": [{"role": "user", "content": long}]})), plain_chat(json!({"max_tokens": 4096}))]
+        [plain_chat(json!({"messages": [{"role": "user", "content": long}]})), plain_chat(json!({"max_tokens": 4097}))]
     {
         let answer = gateway.post("/v1/chat/completions", &body).await;
         assert_eq!(answer.status(), 400);
         let error = json_of(answer).await["error"]["message"].to_string();
-        assert!(error.contains("the model takes 4096 tokens") && error.contains("hint: "), "{error}");
+        assert!(
+            error.contains("This model's maximum context length is 4096 tokens") && error.contains("hint: "),
+            "{error}"
+        );
     }
+    gateway.whole(&plain_chat(json!({"max_tokens": 4096}))).await;
+    assert_eq!(last(&asked)["max_tokens"], json!(4096 - tokens), "what is asked for is cut to the room");
     gateway.stop().await;
 }
 

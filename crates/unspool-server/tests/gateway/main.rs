@@ -1,6 +1,7 @@
 //! The gateway over loopback: against recordings, the mock, a completions server that misbehaves, and stock clients.
 #![allow(clippy::expect_used)]
 
+mod answers;
 mod backend;
 mod budget;
 mod chat;
@@ -18,6 +19,7 @@ mod lengths;
 mod messages;
 mod mock;
 mod model;
+mod overflow;
 mod remote;
 mod responses;
 mod service;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
-use crate::common::{Choice, Gateway, pair, plain_chat};
+use crate::common::{Choice, Gateway, json_of, pair, plain_chat};
 use crate::model::with_model;
 
 /// What a server does with a request that is none for its health.
@@ -253,6 +253,45 @@ async fn what_was_given_is_not_asked_for_again() {
     assert!(other.seen().len() <= 2);
     let all_refuse = Gateway::start(remote(RemoteKind::Vllm, vec![Server::start(Deed::Refuse(503)).await.1])).await;
     assert_eq!(all_refuse.post("/v1/chat/completions", &plain_chat(json!({}))).await.status(), 503);
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_has_seen_is_begun_anew_elsewhere() {
+    let (broken, breaking) = Server::start(Deed::Break(vllm()[..20].to_vec())).await;
+    let (_, well) = Server::start(Deed::Send(vllm())).await;
+    let urls = vec![breaking.clone(), well];
+    let messages = json!({"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "How?"}]});
+    for (path, body) in [
+        ("/v1/chat/completions", plain_chat(json!({}))),
+        ("/v1/messages", messages),
+        ("/v1/responses", json!({"model": "m", "input": "How?"})),
+    ] {
+        // One that died is passed over for a while.
+        let gateway = Gateway::start(remote(RemoteKind::Vllm, urls.clone())).await;
+        for _ in 0..2 {
+            let answer = json_of(gateway.post(path, &body).await).await;
+            let (thought, said, output, tokens) = match path {
+                "/v1/messages" => ("/content/0/thinking", "/content/1/text", "/content", "/usage/output_tokens"),
+                "/v1/responses" => {
+                    ("/output/0/content/0/text", "/output/1/content/0/text", "/output", "/usage/output_tokens")
+                }
+                _ => (
+                    "/choices/0/message/reasoning",
+                    "/choices/0/message/content",
+                    "/choices",
+                    "/usage/completion_tokens",
+                ),
+            };
+            let read = |pointer| answer.pointer(pointer).cloned().unwrap_or_default();
+            assert_eq!((read(thought), read(said)), (json!("Not </think> yet."), json!("Book it.")), "{answer}");
+            let parts = if path == "/v1/chat/completions" { 1 } else { 2 };
+            assert_eq!((read(output).as_array().map(Vec::len), read(tokens)), (Some(parts), json!(27)), "{answer}");
+        }
+        assert_eq!(broken.seen().len(), 1, "{path}");
+    }
+    // Alone it fails, as there is no other server.
+    let alone = Gateway::start(remote(RemoteKind::Vllm, vec![breaking])).await;
+    assert_eq!(alone.post("/v1/chat/completions", &plain_chat(json!({}))).await.status(), 502);
 }
 
 #[tokio::test]

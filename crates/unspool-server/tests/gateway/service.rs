@@ -313,11 +313,13 @@ async fn prompt_and_answer_fit_into_the_models_length() {
     let long = |seed: u64| plain_chat(json!({"min_tokens": 50, "seed": seed}));
     let usage = gateway.whole(&long(1)).await["usage"].clone();
     assert_eq!(usage["total_tokens"], 60, "an answer takes the room that is left: {usage}");
-    let response = gateway.post("/v1/chat/completions", &with(long(1), json!({"max_tokens": 60}))).await;
+    let response = gateway.post("/v1/chat/completions", &with(long(1), json!({"max_tokens": 61}))).await;
     assert_eq!(
         (response.status().as_u16(), json_of(response).await["error"]["param"].clone()),
-        (400, json!("messages"))
+        (400, json!("max_completion_tokens"))
     );
+    let usage = gateway.whole(&with(long(1), json!({"max_tokens": 60}))).await["usage"].clone();
+    assert_eq!(usage["total_tokens"], 60, "an answer is cut to the room: {usage}");
     let response = gateway.post("/v1/responses", &json!({"input": "word ".repeat(99)})).await;
     assert_eq!((response.status().as_u16(), json_of(response).await["error"]["param"].clone()), (400, json!("input")));
     gateway.stop().await;

@@ -14,6 +14,21 @@ fn refused(config: &ServeConfig, part: &str) {
 }
 
 #[test]
+#[cfg(unix)]
+fn pipes_and_devices_are_no_model_files() {
+    let folder = file("model", "").with_extension("folder");
+    std::fs::create_dir_all(&folder).expect("the target folder takes folders");
+    let pipe = folder.join("tokenizer.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("every Unix has it").success());
+    let config = ServeConfig { model_dir: Some(folder), ..ServeConfig::default() };
+    let Err(error) = App::new(&config) else { panic!("it starts") };
+    assert!(error.message.contains("tokenizer.json") && error.message.contains("no regular file"), "{error}");
+    for path in ["/dev/zero".into(), pipe] {
+        refused(&ServeConfig { tokenizer_config: Some(path), ..ServeConfig::default() }, "no regular file");
+    }
+}
+
+#[test]
 fn every_refusal_of_a_setting_has_a_hint() {
     let plain = ServeConfig::default;
     let answers = |answers: AnswerConfig| ServeConfig { answers, ..ServeConfig::default() };

@@ -68,6 +68,27 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     }
 }
 
+/// What stands for a tokenizer where there is none: it has no entries.
+#[derive(Debug, Default)]
+pub struct NoTokenizer {
+    entries: Entries,
+}
+
+impl Tokenizer for NoTokenizer {
+    fn encode(&self, text: &str, _: bool) -> Result<Vec<u32>, TextError> {
+        self.encode_plain(text)
+    }
+
+    fn encode_plain(&self, _: &str) -> Result<Vec<u32>, TextError> {
+        Err(TextError::new("there is no tokenizer")
+            .hint("a folder with a tokenizer.json, a tekken.json or a tiktoken file is needed"))
+    }
+
+    fn entries(&self) -> &Entries {
+        &self.entries
+    }
+}
+
 /// Steps of long work between two looks at whether it may go on.
 const STRETCH: usize = 4096;
 

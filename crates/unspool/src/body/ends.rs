@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Follow;
+use crate::marks::Blanks;
 use crate::scan::{Literal, Match};
 
 /// A closer of the call or block, and what must follow where it ends an open value.
@@ -41,7 +42,7 @@ pub(super) struct Structure<'a> {
     /// after at most so many bytes of white space,
     pub(super) most: usize,
     /// as this counts them.
-    pub(super) blanks: fn(&[u8]) -> usize,
+    pub(super) blanks: Blanks,
 }
 
 /// A look over the white space behind a closer. It goes on where it stopped.
@@ -55,7 +56,7 @@ impl LookPast {
     /// Whether structure stands in `bytes` after a closer of `len` bytes. Partial: the bytes end before that is decided.
     pub(super) fn follows(&mut self, bytes: &[u8], len: usize, what: &Structure<'_>) -> Match {
         let seen = self.seen.filter(|(of, end)| *of == len && *end <= bytes.len()).map_or(len, |(_, end)| end);
-        let end = seen + (what.blanks)(&bytes[seen..]);
+        let end = seen + what.blanks.before(&bytes[seen..]);
         if end - len > what.most {
             return Match::No;
         }

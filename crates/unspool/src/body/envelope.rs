@@ -214,18 +214,24 @@ impl Envelope {
             }
             here.at = len;
         }
+        let (mut shown, mut more) = (0, true);
         let status = loop {
+            if more || shown == here.at {
+                shown = self.portion(cx, here, shown);
+            }
             // What may become arguments has a limit of its own.
             let counts = !announced && !matches!(self.at, At::Arguments(_) | At::Skip(_));
-            let turn = self.turn(spec, cx, here);
+            let turn = self.turn(spec, cx, Here { input: &input[..shown], ..here });
             let (Turn::Go(len) | Turn::Wait(len) | Turn::Say(len, _) | Turn::NoCall(len)) = turn;
             here.at += len;
             if counts && !self.head.count(len, cx.limits) {
                 break Status::Broken;
             }
+            more = matches!(turn, Turn::Wait(_));
             match turn {
                 Turn::Go(_) => {}
                 Turn::NoCall(_) => self.no_call(cx, here),
+                Turn::Wait(_) if shown < input.len() => {}
                 Turn::Wait(_) if cx.eof == Eof::No => break Status::More,
                 Turn::Wait(_) => break self.end(spec, cx, here),
                 Turn::Say(_, status) => break status,
@@ -240,6 +246,28 @@ impl Envelope {
         self.head.end_step(&input[..here.at], cx.limits);
         self.call.announced = status == Status::Named;
         Step { consumed: here.at, status }
+    }
+
+    /// How much of the input a turn is shown of which so much was shown before. Until a call is announced that is no more than
+    /// fits within the limits, else one character: so a limit is passed at the same byte however the input is cut.
+    fn portion(&self, cx: &Cx<'_>, here: Here<'_>, before: usize) -> usize {
+        let len = here.input.len();
+        if self.call.announced || before == len {
+            return len;
+        }
+        let limits = cx.limits;
+        let kept = self.head.early_bytes() + self.call.unplaced.len();
+        let room = match &self.at {
+            At::Arguments(arguments) if arguments.holds() => 0,
+            // Within JSON a byte may become six; a member without a place brings its colon and comma along.
+            _ => limits.early.saturating_sub(kept.saturating_add(4)) / 6,
+        };
+        let least = here.input[before..].chars().next().map_or(len, |c| before + c.len_utf8());
+        let mut end = least.max(here.at.saturating_add(room.min(self.head.room(limits)))).min(len);
+        while !here.input.is_char_boundary(end) {
+            end -= 1;
+        }
+        end.max(least)
     }
 
     fn turn(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {

@@ -54,18 +54,16 @@ pub(crate) struct Filters {
     last: Option<Field>,
     /// Where in the output the next text begins.
     at: u64,
-    /// Diagnostics that may still be given.
-    notes: usize,
     /// Room for the text between two stages, kept so that a delta needs no memory of its own.
     #[serde(skip)]
     room: [String; 2],
 }
 
 impl Filters {
-    /// The filters of these names, which give at most so many diagnostics.
-    pub(crate) fn new(names: &[Filter], notes: usize) -> Self {
+    /// The filters of these names.
+    pub(crate) fn new(names: &[Filter]) -> Self {
         let stages = || names.iter().map(|name| Stage::new(*name)).collect();
-        Self { reasoning: stages(), content: stages(), last: None, at: 0, notes, room: Default::default() }
+        Self { reasoning: stages(), content: stages(), last: None, at: 0, room: Default::default() }
     }
 
     #[inline]
@@ -97,14 +95,11 @@ impl Filters {
         let [now, next] = &mut self.room;
         now.clear();
         now.push_str(text);
-        let (at, notes) = (self.at, &mut self.notes);
+        let at = self.at;
         self.at += text.len() as u64;
         let mut gone = |offset: u64, text: &str| {
-            if *notes > 0 {
-                *notes -= 1;
-                let what = "the format's filter takes this out of the text";
-                sink.event(Event::Note(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
-            }
+            let what = "the format's filter takes this out of the text";
+            sink.event(Event::Note(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
         };
         for stage in stages {
             next.clear();
@@ -159,7 +154,7 @@ mod tests {
     /// The filtered text and what was taken out, the same for every cut into two and for single characters.
     fn filtered(name: Filter, text: &str) -> (String, String) {
         let run = |pieces: &[&str]| {
-            let mut filters = Filters::new(&[name], 256);
+            let mut filters = Filters::new(&[name]);
             let (mut out, mut notes) = (String::new(), Vec::new());
             let mut sink = |event: Event<'_>| match event {
                 Event::Content(text) => out.push_str(text),

@@ -62,9 +62,14 @@ impl Flow<'_> {
 
     /// White space before a marker: of the thought, or of the answer, or gone.
     pub(crate) fn lead(&mut self, to: usize, goes: bool) {
-        if to <= self.pos {
+        if to < self.pos {
             return;
         }
+        if self.has_edges() && !goes {
+            self.drop_trailing(to);
+            return;
+        }
+        self.s.pending.clear();
         let w = self.w;
         let text = &w[self.pos..to];
         if self.tables.words.into_content && self.s.place.thinks() {
@@ -82,6 +87,7 @@ impl Flow<'_> {
 
     fn behind(&mut self, pattern: &Pattern, end: usize) {
         self.pos = end;
+        self.s.behind = true;
         if self.tables.words.into_content {
             self.s.fresh = false;
             return;
@@ -117,12 +123,15 @@ impl Flow<'_> {
 
     fn close_thought(&mut self, pattern: &Pattern, marker: usize, end: usize) {
         let thinking = self.s.place.thinks();
+        let empty = self.s.place == Place::Wait;
         if thinking && !pattern.lead_of_marker {
             self.lead(marker, false);
         } else if thinking {
             self.pos = marker;
+        } else if empty || !self.has_edges() {
+            self.lead(marker, empty);
         } else {
-            self.lead(marker, self.s.place == Place::Wait);
+            self.vanish(marker);
         }
         self.keep_marker(marker, end);
         let waits = self.tables.words.wait_after && (thinking || self.s.place == Place::Wait);
@@ -138,7 +147,8 @@ impl Flow<'_> {
         if thinking {
             self.behind(pattern, end);
         } else {
-            // A stray closer vanishes; the text around it is one run.
+            // A stray closer vanishes; the text around it is one run. Where none has begun it ends an empty thought.
+            self.s.behind |= empty;
             self.pos = end;
             self.s.seen = 0;
         }
@@ -152,6 +162,7 @@ impl Flow<'_> {
         self.tokens.open_gate(self.offset(content), self.offset(end));
         if pattern.action == Action::EndThoughtKeep {
             self.s.fresh = false;
+            self.s.behind = false;
             self.give(end);
         } else {
             self.behind(pattern, end);
@@ -170,16 +181,25 @@ impl Flow<'_> {
             self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
         self.behind(pattern, end);
+        // A frame's white space is its own.
+        self.s.behind = false;
     }
 
     fn drop_marker(&mut self, marker: usize, end: usize) {
-        if self.s.fresh {
-            self.lead(marker, false);
-        } else {
-            self.give(marker);
-        }
+        self.vanish(marker);
         self.pos = end;
         self.s.seen = 0;
+    }
+
+    /// A marker vanishes; white space beside it stays.
+    pub(crate) fn vanish(&mut self, marker: usize) {
+        if !self.s.fresh {
+            self.give(marker);
+        } else if self.has_edges() {
+            self.keep_pending(marker);
+        } else {
+            self.lead(marker, false);
+        }
     }
 
     fn closer(&mut self, pattern: &Pattern, end: usize) {

@@ -76,6 +76,9 @@ impl Out for Writer<'_> {
             let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
             self.notes.push(Noted { kind, at: None, text, read: None, message });
         }
+        if json.is_empty() {
+            return;
+        }
         open.written += json.len();
         if let Some(waiting) = &mut open.waiting {
             waiting.push_str(json);
@@ -105,9 +108,14 @@ impl Flow<'_> {
         if self.wishes.mute || self.s.calls_seen >= self.limits.calls {
             if origin.place.thinks() {
                 self.s.thought_done = true;
-                self.s.reasoning_gap.push_str(lead);
+                self.lose_lead(opened, lead);
             }
-            let from = if origin.place.thinks() { origin.lead } else { 0 };
+            let edges = self.tables.words.edges && origin.place.has_edges();
+            let from = match lead.rfind('\n') {
+                _ if origin.place.thinks() => origin.lead,
+                Some(last) if edges && origin.fresh && self.s.behind => last + 1,
+                _ => 0,
+            };
             self.text_at = opened.start + from as u64;
             self.content(&opened.raw[from..]);
             self.s.place = Place::Raw;
@@ -118,18 +126,19 @@ impl Flow<'_> {
         }
         self.s.opener_is_text = false;
         if origin.place.thinks() {
-            self.tokens.reason(opened.start, opened.start + lead.len() as u64);
-            self.s.reasoning_gap.push_str(lead);
             self.s.thought_done = true;
-        } else if !matches!(origin.place, Place::Gap | Place::GapAfter | Place::Block) {
-            self.content_gap(lead);
+        }
+        let given_back = self.wishes.incomplete == IncompleteCalls::Text && !origin.place.thinks();
+        if !given_back {
+            self.lose_lead(opened, lead);
         }
         self.decide_thought();
         let in_block = opened.block || self.s.in_block;
         self.s.in_block = in_block;
         let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
-        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw };
+        let lead = given_back.then(|| (std::mem::take(&mut self.s.pending) + lead, origin.fresh));
+        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw, lead };
         self.announce_call(&mut call, &opened.name, opened.id.clone());
         self.tell_header(opened);
         if opened.closed {
@@ -140,6 +149,22 @@ impl Flow<'_> {
             return;
         }
         self.s.mode = Mode::Body(Box::new(call));
+    }
+
+    /// White space before a call goes; it is the edge of the piece that ends here.
+    fn lose_lead(&mut self, opened: &Opened, lead: &str) {
+        let Origin { place, fresh, .. } = opened.origin;
+        if place.thinks() {
+            self.tokens.reason(opened.start, opened.start + lead.len() as u64);
+        }
+        if self.tables.words.edges {
+            self.keep_edge(place, fresh, lead);
+            self.s.pending.clear();
+        } else if place.thinks() {
+            self.s.reasoning_gap.push_str(lead);
+        } else if !matches!(place, Place::Gap | Place::GapAfter | Place::Block) {
+            self.content_gap(lead);
+        }
     }
 
     /// Says what of a header means nothing, or stands there again.
@@ -179,7 +204,7 @@ impl Flow<'_> {
         let function = self.wishes.tools.position(name);
         if filtered {
             self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
-        } else if function.is_none() {
+        } else if self.wishes.misses(function) {
             self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
         } else if let Some(fault) = self.wishes.bad_schema(function) {
             self.note(DiagnosticKind::BadSchema, call.start, name, &fault);
@@ -195,13 +220,7 @@ impl Flow<'_> {
     /// An id for a call that the model gave none.
     fn call_id(&self, name: &str) -> String {
         let index = self.wishes.calls_before + self.s.calls_seen;
-        match self.tables.words.native_ids.as_deref() {
-            Some(length) if length.parse::<usize>().is_ok() => {
-                ids::short(self.wishes.seed, index, length.parse().unwrap_or(9))
-            }
-            Some(pattern) => pattern.replace("{name}", name).replace("{index}", &index.to_string()),
-            None => ids::random(self.wishes.seed, index),
-        }
+        ids::made(&self.wishes.ids, self.tables.words.native_ids.as_deref(), self.wishes.seed, (index, name))
     }
 
     /// Reads a call's body.
@@ -321,7 +340,11 @@ impl Flow<'_> {
             }
             return;
         };
+        let lead = call.lead.take();
         if complete {
+            if let Some((lead, fresh)) = lead {
+                self.keep_edge(Place::Content, fresh, &lead);
+            }
             if open.index.is_some() {
                 let index = self.s.calls;
                 self.s.calls += 1;
@@ -340,6 +363,7 @@ impl Flow<'_> {
             self.pos = self.w.len();
         }
         if self.wishes.incomplete == IncompleteCalls::Text {
+            self.content(&lead.map(|(lead, _)| lead).unwrap_or_default());
             self.content(&raw);
         } else {
             self.note(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
@@ -352,5 +376,6 @@ impl Flow<'_> {
         self.s.fresh = true;
         self.s.seen = 0;
         self.s.strip = None;
+        self.s.behind = true;
     }
 }

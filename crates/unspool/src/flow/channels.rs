@@ -12,6 +12,7 @@ use super::calls::Opened;
 use super::numbered::AlternativeId;
 use super::scanset::Action;
 use super::state::{Mode, Origin, Place, State};
+use super::tables::Raw;
 
 /// How messages are read.
 #[derive(Debug, Clone)]
@@ -149,6 +150,12 @@ impl Flow<'_> {
         if body != Body::Reasoning {
             self.tokens.open_gate(self.offset(end), self.offset(end));
         }
+        if self.passes(&body) {
+            self.s.place = Place::Raw;
+            self.s.fresh = false;
+            self.give(end);
+            return;
+        }
         if let Body::Function(name) = body {
             self.function_message(name, end);
             return;
@@ -172,6 +179,15 @@ impl Flow<'_> {
             }
             Body::Calls => self.s.place = Place::Gap,
             Body::Dropped | Body::Function(_) => self.s.place = Place::Dropped,
+        }
+    }
+
+    /// Whether a message passes as it stands, for another parser to read.
+    fn passes(&self, body: &Body<'_>) -> bool {
+        match self.tables.words.raw {
+            Raw::Nothing => false,
+            Raw::Answers => *body != Body::Reasoning,
+            Raw::Thoughts => *body == Body::Reasoning,
         }
     }
 
@@ -242,6 +258,7 @@ impl Flow<'_> {
     pub(crate) fn end_message(&mut self, marker: usize, end: usize) {
         match self.s.place {
             Place::Raw => self.give(end),
+            place if self.tables.words.raw == Raw::Answers && !place.thinks() => self.give(end),
             Place::Content | Place::After if !self.s.fresh => self.give(marker),
             Place::Reason | Place::ReasonFresh => self.give(marker),
             _ => {}

@@ -16,6 +16,7 @@ impl Flow<'_> {
         let w = self.w;
         let from = self.pos;
         self.pos = to;
+        self.s.long_run = crate::scan::is_blank(w.as_bytes()[to - 1]);
         self.text_of_place(&w[from..to], self.offset(from));
     }
 
@@ -117,12 +118,15 @@ impl Flow<'_> {
             self.s.unplaced_at = offset;
         }
         let room = self.limits.arguments.saturating_sub(self.s.unplaced.len());
-        self.s.unplaced.push_str(&text[..border(text, room)]);
+        let kept = if self.s.unplaced_full { "" } else { &text[..border(text, room)] };
+        self.s.unplaced_full |= kept.len() < text.len();
+        self.s.unplaced.push_str(kept);
     }
 
     /// Says what of a broken call, or of a message that is left out, was not placed.
     pub(crate) fn tell_unplaced(&mut self) {
         let text = std::mem::take(&mut self.s.unplaced);
+        self.s.unplaced_full = false;
         if !text.trim().is_empty() {
             let at = self.s.unplaced_at;
             let why = match self.s.place {
@@ -135,20 +139,14 @@ impl Flow<'_> {
 
     /// Says what is odd.
     pub(crate) fn note(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
-        self.s.notes += 1;
-        if self.s.notes <= self.limits.notes {
-            let text = &text[..border(text, self.limits.arguments)];
-            self.sink.event(Event::Note(Diagnostic::new(kind, offset, text, message)));
-        }
+        let text = &text[..border(text, self.limits.arguments)];
+        self.sink.event(Event::Note(Diagnostic::new(kind, offset, text, message)));
     }
 
     /// Says what was mended: `text` stood at `offset` and was read as `read`.
     pub(crate) fn repaired(&mut self, offset: u64, text: &str, read: &str, message: &str) {
-        self.s.notes += 1;
-        if self.s.notes <= self.limits.notes {
-            let text = &text[..border(text, self.limits.arguments)];
-            self.sink.event(Event::Note(Diagnostic::repaired(offset, text, read, message)));
-        }
+        let text = &text[..border(text, self.limits.arguments)];
+        self.sink.event(Event::Note(Diagnostic::repaired(offset, text, read, message)));
     }
 
     /// Says that a marker or a header stands there again, and counts once.
@@ -158,6 +156,7 @@ impl Flow<'_> {
 
     /// The output is over: what is held goes where it belongs.
     pub(crate) fn end(&mut self) {
+        self.end_piece();
         self.give(self.w.len());
         self.tell_unplaced();
         if self.s.place.thinks() && self.offset(self.pos) > 0 {

@@ -35,10 +35,11 @@ impl Flow<'_> {
     /// Behind the whole header that thread `i` has read, another call's opener stands: reads on there.
     pub(crate) fn another(&mut self, i: usize) -> Go {
         let tables = self.tables;
-        let held = in_tags(&self.w[self.pos..], tables.marks);
+        let held = &self.w[self.pos..];
         let Mode::Head(head) = &self.s.mode else { return Go::Wait };
         let at = head.threads[i].1.pos;
-        let at = at + blanks(&held.as_bytes()[at..]);
+        let white = tables.alternatives[head.threads[i].0].program.blanks;
+        let at = at + white.before(&held.as_bytes()[at..]);
         let found = self.header_at(&held.as_bytes()[at..]);
         let threads: Vec<_> = found.map_or_else(Vec::new, |(opening, len)| {
             let named = self.alternatives(opening).filter(|i| self.is_named(*i));
@@ -83,7 +84,9 @@ impl Flow<'_> {
     ) -> bool {
         let w = self.w;
         let raw = &w[self.pos..];
-        let held = in_tags(raw, self.tables.marks);
+        let end = headers.last().map_or(0, |(_, thread)| thread.pos);
+        let blanks_in = headers.last().map(|(i, _)| self.tables.alternatives[*i].program.blanks).unwrap_or_default();
+        let held = in_tags(&raw[..end], blanks_in);
         let named = headers.into_iter().map(|(alternative, thread)| {
             let (name, id) = self.header_name(alternative, &thread, &held);
             Header { alternative, thread, name, id }

@@ -1,14 +1,33 @@
 //! Ids for calls that the model gave none.
 
 use crate::random::Random;
+use crate::request::CallIds;
+
+/// An id for a call of this function, the `index`-th of the conversation. `native`: the shape that the format says.
+pub(crate) fn made(shape: &CallIds, native: Option<&str>, seed: u64, (index, name): (usize, &str)) -> String {
+    match (shape, native) {
+        (CallIds::Left, _) => String::new(),
+        (CallIds::Letters(length), _) => short(seed, index, *length),
+        (CallIds::Pattern(pattern), _) => filled(pattern, index, name),
+        (CallIds::Format, Some(native)) => match native.parse() {
+            Ok(length) => short(seed, index, length),
+            Err(_) => filled(native, index, name),
+        },
+        (CallIds::Random, _) | (CallIds::Format, None) => random(seed, index),
+    }
+}
+
+fn filled(pattern: &str, index: usize, name: &str) -> String {
+    pattern.replace("{index}", &index.to_string()).replace("{name}", name)
+}
 
 /// An id as vLLM makes them: `chatcmpl-tool-` and 16 hexadecimal digits.
-pub(crate) fn random(seed: u64, index: usize) -> String {
+fn random(seed: u64, index: usize) -> String {
     format!("chatcmpl-tool-{:016x}", mix(seed, index))
 }
 
 /// An id of so many letters and digits, as Mistral's templates demand.
-pub(crate) fn short(seed: u64, index: usize, length: usize) -> String {
+fn short(seed: u64, index: usize, length: usize) -> String {
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut out = String::with_capacity(length);
     let mut bits = mix(seed, index);

@@ -7,6 +7,7 @@ mod act;
 mod calls;
 pub(crate) mod channels;
 mod closers;
+mod edges;
 mod emit;
 pub(crate) mod explain;
 mod headers;
@@ -25,7 +26,7 @@ pub(crate) mod tokens;
 use crate::body::Eof;
 use crate::event::Sink;
 use crate::limits::Limits;
-use crate::request::{IncompleteCalls, ToolChoice};
+use crate::request::{CallIds, IncompleteCalls, Request, ToolChoice};
 use crate::schema::ToolSet;
 
 use state::{Mode, State};
@@ -33,20 +34,42 @@ use tables::Tables;
 use tokens::Tokens;
 
 /// What of the request the flow asks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wishes {
     pub(crate) tools: std::sync::Arc<ToolSet>,
+    /// The pair has a tools half that was asked for.
+    pub(crate) gives_calls: bool,
     /// No call is given: `tool_choice: none`, no tools, or no tools half.
     pub(crate) mute: bool,
     pub(crate) choice: ToolChoice,
     pub(crate) only_first: bool,
     pub(crate) hide_reasoning: bool,
     pub(crate) incomplete: IncompleteCalls,
+    pub(crate) ids: CallIds,
     pub(crate) calls_before: usize,
     pub(crate) seed: u64,
 }
 
 impl Wishes {
+    /// What this request asks of the same pair.
+    pub(crate) fn of(self, request: &Request) -> Self {
+        Self {
+            tools: std::sync::Arc::clone(&request.tools),
+            mute: !self.gives_calls || !request.wants_calls(),
+            choice: request.tool_choice.clone(),
+            only_first: request.parallel_tool_calls == Some(false),
+            hide_reasoning: request.include_reasoning == Some(false),
+            calls_before: request.calls_before,
+            seed: request.id_seed.unwrap_or(self.seed),
+            ..self
+        }
+    }
+
+    /// Whether the request lacks the function that is called. Nothing is said where its tools are not known.
+    pub(crate) fn misses(&self, function: Option<usize>) -> bool {
+        function.is_none() && !self.tools.is_empty()
+    }
+
     /// What of a function's schema cannot be used, in words.
     pub(crate) fn bad_schema(&self, function: Option<usize>) -> Option<String> {
         let fault = self.tools.at(function?)?.fault()?;

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::body::params::blank_marks;
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::head::{Advance, Op, Thread};
+use crate::marks::{Blanks, blank_marks};
 use crate::request::{IncompleteCalls, ToolChoice};
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 use super::calls::Opened;
 use super::numbered::{AlternativeId, OpeningId};
@@ -51,8 +51,12 @@ impl Flow<'_> {
         let threads = self
             .alternatives(opening)
             .map(|i| {
-                let from = if self.tables.alternatives[i].bare { origin.lead } else { origin.first };
-                (i, Thread::at(from))
+                let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
+                let mut thread = Thread::at(if bare { origin.lead } else { origin.first });
+                if program.is_header() {
+                    thread.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
+                }
+                (i, thread)
             })
             .collect();
         let message = self.opens_message(opening);
@@ -79,24 +83,29 @@ impl Flow<'_> {
     }
 
     /// Whether it is the next message that may open, not a call.
-    fn opens_message(&self, opening: OpeningId) -> bool {
+    pub(crate) fn opens_message(&self, opening: OpeningId) -> bool {
         self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
     /// Reads an opening until its name is known.
     pub(crate) fn head(&mut self) -> Go {
         let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let held = in_tags(&self.w[self.pos..], self.tables.marks);
+        let (tables, limits) = (self.tables, self.limits);
+        let (all, most) = (&self.w[self.pos..], limits.head + limits.name);
+        let held = &all[..deciding(all, most).len().max(head.origin.first)];
+        let over = self.eof != Eof::No && held.len() == all.len();
         let (mut decided, mut waits) = (None, false);
-        let tables = self.tables;
-        let (over, limits) = (self.eof != Eof::No, self.limits);
-        let mut i = 0;
+        let (mut i, mut no_header) = (0, 0);
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, &held, over, limits) {
+            let program = &tables.alternatives[*alternative].program;
+            match thread.advance(program, held, over, limits) {
                 // Those behind it wait for it, or the cuts of the input would say who wins.
                 Advance::More => waits = true,
                 Advance::Fail => {
                     head.last = head.last.max(thread.pos);
+                    if program.is_header() {
+                        no_header = thread.seen().max(no_header);
+                    }
                     head.threads.remove(i);
                     continue;
                 }
@@ -112,12 +121,19 @@ impl Flow<'_> {
         }
         // A recipient is one word, so prose is let go at its next blank.
         let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
-        let prose = head.message
-            && head.threads.iter().all(is_recipient)
-            && held[head.origin.first..].contains(char::is_whitespace);
-        if head.threads.is_empty() || prose || held.len() > limits.head + limits.name {
-            let (origin, last) = (head.origin, head.last);
+        let is_prose = || {
+            head.message
+                && head.threads.iter().all(is_recipient)
+                && held[head.origin.first..].contains(char::is_whitespace)
+        };
+        if head.threads.is_empty() || held.len() > most || is_prose() {
+            // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
+            let fitted = head.threads.iter().map(|(_, thread)| thread.pos);
+            let (origin, last) = (head.origin, fitted.fold(head.last, usize::max));
+            let headers = head.threads.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
+            let no_header = headers.map(|(_, thread)| thread.seen()).fold(no_header, usize::max);
             if head.message {
+                self.s.no_header = self.s.no_header.max(self.offset(self.pos + no_header));
                 self.s.mode = Mode::Text;
                 self.begin_text(self.pos + origin.first);
             } else {
@@ -166,10 +182,10 @@ impl Flow<'_> {
         next: Vec<AlternativeId>,
     ) {
         let Some((alternative, thread)) = headers.last() else { return };
-        let (alternative, read) = (*alternative, thread.pos);
+        let (alternative, read, repeats) = (*alternative, thread.pos, thread.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
         if machine.names_itself() {
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, next }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, repeats, next }));
         } else if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
@@ -196,7 +212,7 @@ impl Flow<'_> {
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[early.alternative];
             let (origin, block) = (early.origin, block.is_some());
-            let (strays, repeats) = (Vec::new(), Vec::new());
+            let (strays, repeats) = (Vec::new(), early.repeats);
             let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
             self.announce(&opened, early.machine);
         } else if early.next.is_empty() {
@@ -237,19 +253,19 @@ impl Flow<'_> {
         if self.vanishes(origin, &held[origin.lead..last])
             && !(self.over() && last == held.len() && self.cut_off(held, origin.first))
         {
-            // White space beside it stays.
-            if origin.fresh {
-                self.lead(self.pos + origin.lead, false);
-            } else {
-                self.give(self.pos + origin.lead);
-            }
+            self.vanish(self.pos + origin.lead);
             self.pos = to;
             self.s.seen = 0;
             return;
         }
         self.s.opener_is_text = true;
-        let at = self.offset(self.pos);
-        self.note(DiagnosticKind::NoCallFollows, at, &held[..last], "no call follows this opener; it is text");
+        let at = self.offset(self.pos + origin.lead);
+        self.note(
+            DiagnosticKind::NoCallFollows,
+            at,
+            &held[origin.lead..last],
+            "no call follows this opener; it is text",
+        );
         self.begin_text(to);
     }
 
@@ -291,7 +307,8 @@ impl Flow<'_> {
         }
         if !bare {
             self.s.opener_is_text = true;
-            self.note(DiagnosticKind::NoCallFollows, start, raw, "no call follows this opener; it is text");
+            let (at, opener) = (start + early.origin.lead as u64, &raw[early.origin.lead..]);
+            self.note(DiagnosticKind::NoCallFollows, at, opener, "no call follows this opener; it is text");
         }
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
         self.begin_text(end);
@@ -307,7 +324,7 @@ impl Flow<'_> {
     }
 }
 
-/// The held bytes as the opening's template sees them: byte-level marks are white space of the same length.
-pub(super) fn in_tags(held: &str, marks: bool) -> Cow<'_, str> {
-    if marks { blank_marks(held) } else { Cow::Borrowed(held) }
+/// The bytes of an opening as its template sees them: byte-level marks are white space of the same length.
+pub(super) fn in_tags(held: &str, blanks: Blanks) -> Cow<'_, str> {
+    if blanks.marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }

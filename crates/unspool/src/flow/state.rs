@@ -55,6 +55,11 @@ impl Place {
         Self::Dropped,
     ];
 
+    /// Whether a piece of text here loses the white space at its edges, if the format's pieces do.
+    pub(crate) fn has_edges(self) -> bool {
+        !matches!(self, Self::Header | Self::Broken | Self::Raw | Self::Dropped)
+    }
+
     /// Whether text here is a thought.
     pub(crate) fn thinks(self) -> bool {
         matches!(self, Self::Reason | Self::ReasonFresh)
@@ -112,6 +117,8 @@ pub(crate) struct Early {
     /// Held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
+    /// Markers in front of it that stand there twice: ranges of the held bytes.
+    pub(crate) repeats: Vec<(usize, usize)>,
     /// Alternatives that read the same bytes if it is no call.
     pub(crate) next: Vec<AlternativeId>,
 }
@@ -128,6 +135,8 @@ pub(crate) struct Call {
     pub(crate) start: u64,
     /// Raw text of the call, kept while its events wait.
     pub(crate) raw: Option<String>,
+    /// White space before the call, which is text if the call is, and whether no text stood before it.
+    pub(crate) lead: Option<(String, bool)>,
 }
 
 /// A call that was announced.
@@ -156,6 +165,14 @@ pub(crate) struct State {
     pub(crate) fresh: bool,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
+    /// Nothing has come yet, and a thought may begin without its opener.
+    pub(crate) bare_thought: bool,
+    /// The run of text stands behind a call or a thought, not at the output's beginning.
+    pub(crate) behind: bool,
+    /// White space in front of markers that vanished, at the start of a run of text.
+    pub(crate) pending: String,
+    /// The text given ends in white space that is too long to be an edge.
+    pub(crate) long_run: bool,
     /// Bytes of the window known to be white space (or header).
     pub(crate) seen: usize,
     pub(crate) thought_done: bool,
@@ -176,13 +193,16 @@ pub(crate) struct State {
     /// Text of a broken call, for its diagnostic.
     pub(crate) unplaced: String,
     pub(crate) unplaced_at: u64,
+    /// It has reached the limit; its rest is left out.
+    pub(crate) unplaced_full: bool,
     /// In a block after its first call.
     pub(crate) in_block: bool,
-    pub(crate) notes: usize,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
     /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
     pub(crate) opener_is_text: bool,
+    /// Channels: up to this offset of the output no header ends whose start has been seen.
+    pub(crate) no_header: u64,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -202,6 +222,10 @@ impl State {
             mode: Mode::Text,
             fresh: true,
             strip: None,
+            bare_thought: false,
+            behind: false,
+            pending: String::new(),
+            long_run: false,
             seen: 0,
             thought_done: false,
             content_said: false,
@@ -214,10 +238,11 @@ impl State {
             calls_seen: 0,
             unplaced: String::new(),
             unplaced_at: 0,
+            unplaced_full: false,
             in_block: false,
-            notes: 0,
             closer_is_text: None,
             opener_is_text: false,
+            no_header: 0,
             route: None,
         }
     }

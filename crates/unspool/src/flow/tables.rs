@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::body::{BodySpec, Follow};
 use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
@@ -72,6 +74,8 @@ pub(crate) struct Words {
     pub(crate) wait_after: bool,
     pub(crate) into_content: bool,
     pub(crate) has_thoughts: bool,
+    /// Pieces of a field lose white space beside markup.
+    pub(crate) edges: bool,
     pub(crate) unanswered: Option<String>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) native_ids: Option<String>,
@@ -84,6 +88,10 @@ pub(crate) struct Words {
     pub(crate) by_id: bool,
     /// The first thought's opener as it is written, for `into = content`.
     pub(crate) opener: String,
+    /// What a thought without its opener begins with at the output's start.
+    pub(crate) bare_thought: Option<String>,
+    /// What passes unread.
+    pub(crate) raw: Raw,
 }
 
 /// The compiled pair.
@@ -98,8 +106,6 @@ pub(crate) struct Tables {
     pub(crate) message_form: Option<FormId>,
     pub(crate) blocks: Numbered<BlockId, Block>,
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
-    /// Byte-level marks are white space in tags.
-    pub(crate) marks: bool,
     /// Opening that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<OpeningId>,
     /// What may stand behind a call's body.
@@ -116,8 +122,20 @@ pub(crate) struct Tables {
     pub(crate) channels: Option<ChannelTables>,
 }
 
+/// What passes unread, as it stands, where one half of a format is alone and another parser follows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) enum Raw {
+    #[default]
+    Nothing,
+    /// All that is no thought.
+    Answers,
+    /// Thoughts.
+    Thoughts,
+}
+
 /// What the tables are made from.
 pub(crate) struct Source<'a> {
+    pub(crate) raw: Raw,
     pub(crate) reasoning: Option<&'a Format>,
     pub(crate) tools: Option<&'a Format>,
     /// Texts that are single vocabulary entries.
@@ -293,7 +311,6 @@ impl Builder<'_> {
             forms: self.forms,
             blocks: self.blocks,
             trails: self.trails,
-            marks: source.tools.is_some_and(|f| f.tools.params.marks),
             bare_in_block: self.bare_in_block,
             thoughts,
             channels,
@@ -322,10 +339,16 @@ impl Builder<'_> {
         let drops = self.drops();
         let outside = open(&self.open_outside);
         let ends = reasoning.map(|r| r.ends.to_vec()).unwrap_or_default();
+        let mut ended = self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops);
+        let mut closes: Vec<_> = closes.map(|role| (role, Action::CloseThought)).collect();
+        if self.source.raw == Raw::Answers {
+            // Outside a thought its closer may be another element's.
+            ended.splice(0..0, closes.drain(..));
+        }
         Ok(Roles {
             opens: opens.map(|role| (role, Action::OpenThought)).collect(),
-            closes: closes.map(|role| (role, Action::CloseThought)).collect(),
-            ended: self.ended(&ends, &outside, (&frame_opens, &self.header()), &drops),
+            closes,
+            ended,
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
@@ -375,7 +398,7 @@ impl Builder<'_> {
     fn frames(&self) -> Result<(Vec<Role>, Vec<Role>), Fault> {
         let mut opens = Vec::new();
         let mut closes = Vec::new();
-        for format in self.both() {
+        for format in self.read_here() {
             if format.channels.is_some() {
                 continue;
             }
@@ -394,9 +417,14 @@ impl Builder<'_> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 
+    /// The formats by whose words answers are read.
+    fn read_here(&self) -> impl Iterator<Item = &Format> {
+        self.both().filter(|_| self.source.raw != Raw::Answers)
+    }
+
     fn drops(&self) -> Vec<Role> {
         let mut roles: Vec<Role> =
-            self.both().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
+            self.read_here().flat_map(|f| f.content.drop.iter()).map(|text| self.literal_role(text, false)).collect();
         for text in self.source.hidden {
             let mut role =
                 Role { marker: Marker { literal: text.clone(), ..Marker::default() }, id: None, loose: false };
@@ -416,7 +444,10 @@ impl Builder<'_> {
     }
 
     fn header(&self) -> Vec<Role> {
-        self.both().filter_map(|f| f.content.header.as_deref()).map(|text| self.literal_role(text, false)).collect()
+        self.read_here()
+            .filter_map(|f| f.content.header.as_deref())
+            .map(|text| self.literal_role(text, false))
+            .collect()
     }
 
     /// What ends a thought without its closer.
@@ -449,19 +480,25 @@ impl Builder<'_> {
     fn words(&self, thoughts: &[(Marker, Marker)], one_block: bool) -> Words {
         let reasoning = self.source.reasoning;
         let mut filters: Vec<Filter> = Vec::new();
-        for filter in self.both().flat_map(|f| f.content.filter.iter()) {
+        for filter in self.read_here().flat_map(|f| f.content.filter.iter()) {
             if !filters.contains(filter) {
                 filters.push(*filter);
             }
         }
         Words {
             start: match reasoning {
+                // No header is read that would have to be held.
+                Some(f) if self.source.raw == Raw::Answers && f.start.state == StartState::Header => {
+                    StartState::Content
+                }
                 Some(f) if !self.source.plain => f.start.state,
                 _ => StartState::Content,
             },
             one_block,
             wait_after: reasoning.is_some_and(|f| f.reasoning.after == AfterThought::Wait),
             into_content: reasoning.is_some_and(|f| f.reasoning.into == Into::Content),
+            edges: self.both().all(|f| f.channels.is_none() && f.start.state != StartState::Header)
+                && reasoning.is_none_or(|f| f.reasoning.into != Into::Content),
             has_thoughts: !thoughts.is_empty() && !self.source.plain,
             unanswered: reasoning.and_then(|f| f.cutoff.unanswered.clone()),
             filters,
@@ -470,6 +507,8 @@ impl Builder<'_> {
             doubled: self.source.tools.is_some_and(|f| f.tools.doubled),
             turn: reasoning.map(|f| f.start.turn.to_vec()).unwrap_or_default(),
             by_id: self.by != By::Text,
+            bare_thought: reasoning.and_then(|f| f.reasoning.bare.clone()).filter(|_| !self.source.plain),
+            raw: self.source.raw,
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }

@@ -1,7 +1,7 @@
 //! Text states: runs of text up to the next pattern of the place.
 
 use crate::json::scan::{JsonScan, Scanned, Stop};
-use crate::scan::{Match, blanks, prefix};
+use crate::scan::{Match, blanks, deciding, prefix};
 
 use super::scanset::{Action, At, Found, ScanSet};
 use super::state::{Mode, Place};
@@ -27,18 +27,22 @@ impl<'a> Flow<'a> {
         let bytes = self.w.as_bytes();
         let mut from = self.pos;
         loop {
+            let edges = self.has_edges();
             let Some(at) = set.candidate(bytes, from) else {
-                self.give(self.w.len());
+                let end = self.w.len();
+                let ends = edges && (!self.over() || self.s.place.thinks());
+                self.give(if ends { self.edge(end) } else { end });
                 return Go::Wait;
             };
             match self.look(set, at) {
                 At::Nothing => from = at + 1,
                 At::Partial => {
-                    self.give(at);
+                    self.give(if edges { self.edge(at) } else { at });
                     return Go::Wait;
                 }
                 At::Found(found) => {
-                    self.give(at);
+                    let ends = edges && self.ends_piece(set.patterns[found.pattern].action);
+                    self.give(if ends { self.edge(at) } else { at });
                     self.act(at, found);
                     return Go::Again;
                 }
@@ -92,6 +96,11 @@ impl<'a> Flow<'a> {
     /// Framing was dropped; where two pieces of a field meet it stays.
     fn stripped(&mut self, n: usize, of_marker: bool) {
         let text = &self.w[self.pos..self.pos + n];
+        if !of_marker && self.has_edges() && (self.s.behind || self.s.place.thinks()) {
+            // White space; what comes behind it says whether it is an edge.
+            self.keep_pending(self.pos + n);
+            return;
+        }
         if !of_marker {
             if self.s.place.thinks() {
                 self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
@@ -107,14 +116,26 @@ impl<'a> Flow<'a> {
 
     /// At the start of a run: white space waits for what comes behind it.
     fn fresh(&mut self) -> Go {
+        if self.s.bare_thought
+            && let Some(go) = self.bare_thought()
+        {
+            return go;
+        }
         let bytes = self.w.as_bytes();
         let known = self.s.seen;
         let n = known + blanks(&bytes[self.pos + known..]);
         let at = self.pos + n;
+        if n > self.limits.blank {
+            // So long a run is text, whatever stands behind it.
+            self.begin_text(self.pos + self.limits.blank + 1);
+            return Go::Again;
+        }
         if at == bytes.len() {
             if self.over() {
                 // Only white space came: it goes, or ends the thought.
-                if self.s.place.thinks() {
+                if self.has_edges() {
+                    self.end_fresh();
+                } else if self.s.place.thinks() {
                     self.give(at);
                 }
                 self.pos = at;
@@ -122,11 +143,7 @@ impl<'a> Flow<'a> {
                 return Go::Wait;
             }
             self.s.seen = n;
-            if n <= self.limits.blank {
-                return Go::Wait;
-            }
-            self.begin_text(at);
-            return Go::Again;
+            return Go::Wait;
         }
         let tables = self.tables;
         match self.look(tables.set(self.s.place), at) {
@@ -160,6 +177,9 @@ impl<'a> Flow<'a> {
                         return Go::Again;
                     }
                 }
+                if self.has_edges() {
+                    self.drop_leading(at);
+                }
                 // The text is looked at again as a run: its first byte begins no pattern.
                 self.text_starts(at + first);
                 Go::Again
@@ -167,8 +187,38 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// At the output's very start: a thought begins although its opener is missing, or not.
+    fn bare_thought(&mut self) -> Option<Go> {
+        let tables = self.tables;
+        let bare = tables.words.bare_thought.as_deref().unwrap_or_default();
+        match prefix(bare.as_bytes(), self.w.as_bytes()) {
+            Match::Partial if !self.over() => Some(Go::Wait),
+            Match::Full(n) if !self.s.place.thinks() && n > 0 => {
+                self.s.bare_thought = false;
+                let opener = &tables.words.opener;
+                self.repaired(self.base, "", opener, "the thought's opener is missing");
+                self.pos = n;
+                self.s.place = Place::ReasonFresh;
+                Some(Go::Again)
+            }
+            _ => {
+                self.s.bare_thought = false;
+                None
+            }
+        }
+    }
+
     /// Text begins: the place says which field it is, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
+        if self.s.fresh && self.has_edges() {
+            let n = blanks(&self.w.as_bytes()[self.pos..to]);
+            if n + self.s.pending.len() > self.limits.blank {
+                let pending = std::mem::take(&mut self.s.pending);
+                self.text_of_place(&pending, self.offset(self.pos));
+            } else {
+                self.drop_leading(self.pos + n);
+            }
+        }
         self.text_starts(to);
         self.give(to);
     }
@@ -194,13 +244,25 @@ impl<'a> Flow<'a> {
         let set = tables.set(Place::Header);
         let bytes = self.w.as_bytes();
         let mut from = self.pos + self.s.seen;
+        // A longer header is text: its first bytes, up to the end of the character behind the last that may be held. What
+        // shows that no opener begins among them may be some bytes more.
+        let text_end = self.pos + deciding(&self.w[self.pos..], self.limits.head).len();
+        let is_long = text_end - self.pos > self.limits.head;
+        let mut decided = text_end;
         loop {
-            let Some(at) = set.candidate(bytes, from) else {
+            let found = set.candidate(bytes, from).filter(|at| !is_long || *at <= self.pos + self.limits.head);
+            let Some(at) = found else {
                 self.s.seen = bytes.len() - self.pos;
                 break;
             };
             match self.look(set, at) {
-                At::Nothing => from = at + 1,
+                At::Nothing => {
+                    let begins = |id| self.tokens.begins(self.offset(at), id);
+                    if is_long {
+                        decided = decided.max(at + set.reach(&bytes[at..], 0, begins) + 1);
+                    }
+                    from = at + 1;
+                }
                 At::Partial => {
                     self.s.seen = at - self.pos;
                     break;
@@ -226,9 +288,12 @@ impl<'a> Flow<'a> {
                 }
             }
         }
-        if self.over() || self.s.seen > self.limits.head {
-            let to = if self.over() { bytes.len() } else { self.pos + self.s.seen };
-            self.header_is_text(to, to);
+        if is_long && self.s.seen > self.limits.head {
+            self.header_is_text(text_end, decided.min(bytes.len()));
+            return Go::Again;
+        }
+        if self.over() {
+            self.header_is_text(bytes.len(), bytes.len());
             return Go::Again;
         }
         Go::Wait

@@ -1,5 +1,7 @@
 //! The words of a format file; those of calls and of examples have files of their own.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use super::detect::Detect;
@@ -125,8 +127,11 @@ pub struct Names {
     pub tools: List,
     /// Types of checkpoints that are always read so, whatever parsers are named.
     pub model_type: List,
-    /// Names that are no more; whoever asks for one is told today's.
-    pub former: List,
+    /// Other names for names of this file: those of other servers, and those of yore. One that stands for a name of each half
+    /// is that half's there.
+    pub alias: BTreeMap<String, List>,
+    /// Versions of vLLM, and the names that older ones lack.
+    pub since: BTreeMap<String, List>,
 }
 
 /// `[reasoning]`
@@ -143,6 +148,8 @@ pub struct Reasoning {
     pub after: AfterThought,
     /// Who writes the opener.
     pub opener: Opener,
+    /// What a thought may begin with at the very start of the output, its opener being left out.
+    pub bare: Option<String>,
     /// Where thoughts go.
     pub into: Into,
 }

@@ -8,6 +8,8 @@ use toml::{Table, Value};
 use super::check;
 use super::clash::clash;
 use super::file::{FormatFile, List, Names};
+use super::old;
+use super::rewrite::{negated, rewrite};
 use super::template::Slot;
 use crate::told::Told;
 
@@ -74,6 +76,8 @@ pub struct Source {
     pub names: Names,
     /// Name of the file whose values this one starts from.
     pub extends: Option<String>,
+    /// Words that have a newer one: line, word, and what to write.
+    pub(crate) old: Vec<(usize, String, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
@@ -87,8 +91,10 @@ struct Variant {
 #[serde(default, deny_unknown_fields)]
 struct When {
     kwarg: Table,
+    vocab: List,
     vocab_has: List,
     vocab_lacks: List,
+    template: List,
     template_has: List,
     template_lacks: List,
     config: Table,
@@ -129,6 +135,8 @@ impl Source {
             Some(Value::String(s)) => Some(s),
             Some(_) => return Err(fault("extends", "must be the name of a format".into())),
         };
+        let old = old::found(&base).into_iter().map(|(key, now)| (line_of(&lines, &key), key, now)).collect();
+        old::former_names(&mut base);
         let mut variants = Vec::new();
         if let Some(list) = base.remove("variant") {
             let list = list.as_array().cloned().ok_or_else(|| fault("variant", "write `[[variant]]`".into()))?;
@@ -145,8 +153,16 @@ impl Source {
             };
             return Err(fault("names", message.into()));
         }
+        let known = [&names.reasoning[..], &names.tools].concat();
+        let unknown = |(alias, of): (&String, &List)| {
+            Some((alias.clone(), of.iter().find(|name| !known.contains(name))?.clone()))
+        };
+        if let Some((alias, name)) = names.alias.iter().find_map(unknown) {
+            let message = format!("no name of this file is `{name}`");
+            let hint = format!("the names are `{}`", known.join("`, `"));
+            return Err(FileError { hint, ..fault(&format!("names.alias.{alias}"), message) });
+        }
         for (i, variant) in variants.iter().enumerate() {
-            let known = [&names.reasoning[..], &names.tools].concat();
             let unknown = variant.names.iter().flatten().find(|name| !known.contains(name));
             if let Some(name) = unknown {
                 let message = format!("no name of this file is `{name}`, so the variant would never hold");
@@ -156,7 +172,8 @@ impl Source {
                 });
             }
         }
-        let source = Self { path: path.to_owned(), text: text.to_owned(), base, variants, vars, lines, names, extends };
+        let (path, text) = (path.to_owned(), text.to_owned());
+        let source = Self { path, text, base, variants, vars, lines, names, extends, old };
         source.check_all()?;
         Ok(source)
     }
@@ -174,7 +191,23 @@ impl Source {
             all.push(self.words(table, &HashMap::new(), Some(i))?);
         }
         // Several variants may hold at once, so what one waits for may be another's.
-        all.iter().enumerate().try_for_each(|(i, words)| self.check(words, &all, i.checked_sub(1)))
+        all.iter().enumerate().try_for_each(|(i, words)| self.check(words, &all, i.checked_sub(1)))?;
+        let tables = self.variants.iter().map(|variant| &variant.table);
+        tables.chain([&self.base]).try_for_each(|table| self.must_say_where_replies_begin(table))
+    }
+
+    /// No default is right for most models that think.
+    fn must_say_where_replies_begin(&self, table: &Table) -> Result<(), FileError> {
+        let says = |table: &Table, section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
+        if !says(table, "reasoning", "thought") || [table, &self.base].iter().any(|t| says(t, "start", "state")) {
+            return Ok(());
+        }
+        let told = Told::new(
+            "is missing: where does a reply begin if the prompt says nothing?",
+            "`start.state = \"reasoning\"` if the model thinks unless it is told otherwise, \"content\" if it writes the opener of \
+             its thoughts itself",
+        );
+        Err(FileError { line: line_of(&self.lines, "reasoning.thought"), ..self.error("start.state", told) })
     }
 
     fn check(&self, words: &FormatFile, all: &[FormatFile], variant: Option<usize>) -> Result<(), FileError> {
@@ -250,6 +283,10 @@ impl Source {
             let pattern = format!("{{{name}}}");
             substitute(&mut table, &pattern, value);
         }
+        rewrite(&mut table).map_err(|(key, told)| {
+            let inside = variant.map(|i| format!("variant.{i}.{key}")).filter(|k| has_line(&self.lines, k));
+            FileError { line: line_of(&self.lines, &inside.unwrap_or_else(|| key.clone())), ..self.error(&key, told) }
+        })?;
         serde_path_to_error::deserialize(Value::Table(table)).map_err(|e| {
             let key = e.path().to_string();
             let inside = variant.map(|i| format!("variant.{i}.{key}"));
@@ -284,13 +321,27 @@ pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
 
-fn names_in(table: &Table) -> Names {
-    let list = |key: &str| match table.get("names").and_then(|names| names.get(key)) {
+fn list_of(value: Option<&Value>) -> List {
+    match value {
         Some(Value::String(name)) => List(vec![name.clone()]),
         Some(Value::Array(list)) => List(list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()),
         _ => List::default(),
+    }
+}
+
+fn names_in(table: &Table) -> Names {
+    let list = |key: &str| list_of(table.get("names").and_then(|names| names.get(key)));
+    let map = |key: &str| {
+        let table = table.get("names").and_then(|names| names.get(key)).and_then(Value::as_table);
+        table.into_iter().flatten().map(|(word, names)| (word.clone(), list_of(Some(names)))).collect()
     };
-    Names { reasoning: list("reasoning"), tools: list("tools"), model_type: list("model_type"), former: list("former") }
+    Names {
+        reasoning: list("reasoning"),
+        tools: list("tools"),
+        model_type: list("model_type"),
+        alias: map("alias"),
+        since: map("since"),
+    }
 }
 
 /// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.
@@ -329,7 +380,13 @@ impl Variant {
         };
         let when = match table.remove("when") {
             None => When::default(),
-            Some(v) => When::deserialize(v).map_err(|e| format!("`when`: {}", e.to_string().trim()))?,
+            Some(mut v) => {
+                if let Value::Table(when) = &mut v {
+                    negated(when, "vocab", "vocab_has", "vocab_lacks");
+                    negated(when, "template", "template_has", "template_lacks");
+                }
+                When::deserialize(v).map_err(|e| format!("`when`: {}", e.to_string().trim()))?
+            }
         };
         Ok(Self { names, when, table })
     }

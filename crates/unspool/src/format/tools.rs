@@ -12,6 +12,8 @@ pub struct Tools {
     pub block: List,
     /// One call.
     pub call: List,
+    /// The same, as the file writes them: with the objects that `{envelope}` stands for.
+    pub written: List,
     /// One parameter.
     pub param: List,
     /// Separator of calls.

@@ -227,7 +227,7 @@ impl Pair {
             let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish, &mut rules)?;
             return finished(root, rules, options.with_thought);
         }
-        let words = Words::read(plan.reasoning.as_ref(), tools, (request, &plan.limits))
+        let words = Words::read(plan.reasoning.as_ref(), tools, (request, self.limits()))
             .map_err(|e| GrammarError::new(&e.to_string()))?;
         let mut calls = calling.map(|file| Calls {
             words: &words,
@@ -298,7 +298,7 @@ impl Scope {
         }
         // An answer of a form would otherwise keep the model from calling at all.
         let free = auto && level == StrictLevel::Auto && !request.tools.any_strict() && options.answer.is_none();
-        let none = request.tool_choice == ToolChoice::None || request.tools.is_empty();
+        let none = request.tools.is_empty() || !request.wants_calls();
         Self { calls: options.enforce && !none && !free, all_strict: level == StrictLevel::Parameter, once }
     }
 }

@@ -67,6 +67,11 @@ pub(crate) struct Quoted {
 }
 
 impl Arguments {
+    /// Whether text is held of which it is not known yet what it is.
+    pub(crate) fn holds(&self) -> bool {
+        matches!(self, Self::Opened(_) | Self::Null(_))
+    }
+
     /// Whether anything but white space has come.
     pub(crate) fn begun(&self) -> bool {
         !matches!(self, Self::Start)

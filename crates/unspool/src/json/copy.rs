@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scan::{JsonScan, Scanned, Stop};
-use super::write::control;
+use super::write::escaped;
 
 /// Takes JSON text, and hears what of it was mended.
 pub(crate) trait JsonOut {
@@ -68,8 +68,10 @@ impl JsonCopy {
             match stop {
                 Stop::Control => {
                     pass(&input[from..end], out);
-                    control(bytes[end], &mut |text| out.json(text));
-                    from = end + 1;
+                    // Between two of them the scan has nothing to read.
+                    let run = bytes[end..].iter().take_while(|byte| **byte < b' ').count();
+                    from = end + run.max(1);
+                    escaped(&bytes[end..from], &mut |text| out.json(text));
                 }
                 Stop::Escape(length) => {
                     let start = end - length.min(len);

@@ -8,37 +8,56 @@ fn needs_escape(byte: u8) -> bool {
 /// Gives the inside of a JSON string (without quotes) for `text` to `write`, in slices of `text` wherever nothing needs an escape.
 pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
     let bytes = text.as_bytes();
-    let mut from = 0;
-    for (i, &byte) in bytes.iter().enumerate() {
+    let (mut from, mut at) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
         if !needs_escape(byte) {
+            at += 1;
             continue;
         }
-        if from < i {
-            write(&text[from..i]);
+        if from < at {
+            write(&text[from..at]);
         }
-        control(byte, &mut write);
-        from = i + 1;
+        let run = bytes[at..].iter().take_while(|byte| needs_escape(**byte)).count();
+        escaped(&bytes[at..at + run], &mut write);
+        at += run;
+        from = at;
     }
     if from < bytes.len() {
         write(&text[from..]);
     }
 }
 
+/// So many bytes of escapes are written at once.
+const ROOM: usize = 120;
+
+/// Writes a run of bytes that all need an escape, many at once: a text may be full of line breaks.
+pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str)) {
+    const LONGEST: usize = 6;
+    for part in run.chunks(ROOM / LONGEST) {
+        let (mut text, mut len) = ([0; ROOM], 0);
+        let mut put = |bytes: &[u8]| {
+            text[len..len + bytes.len()].copy_from_slice(bytes);
+            len += bytes.len();
+        };
+        part.iter().for_each(|byte| control(*byte, &mut put));
+        write(std::str::from_utf8(&text[..len]).unwrap_or_default());
+    }
+}
+
 /// Writes the escape of one byte that needs one.
-pub(crate) fn control(byte: u8, write: &mut impl FnMut(&str)) {
+fn control(byte: u8, put: &mut impl FnMut(&[u8])) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match byte {
-        b'"' => write("\\\""),
-        b'\\' => write("\\\\"),
-        b'\n' => write("\\n"),
-        b'\r' => write("\\r"),
-        b'\t' => write("\\t"),
-        0x08 => write("\\b"),
-        0x0c => write("\\f"),
+        b'"' => put(b"\\\""),
+        b'\\' => put(b"\\\\"),
+        b'\n' => put(b"\\n"),
+        b'\r' => put(b"\\r"),
+        b'\t' => put(b"\\t"),
+        0x08 => put(b"\\b"),
+        0x0c => put(b"\\f"),
         _ => {
-            write("\\u00");
-            let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-            write(std::str::from_utf8(&digits).unwrap_or_default());
+            put(b"\\u00");
+            put(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
     }
 }
@@ -52,12 +71,24 @@ pub(crate) fn string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::string;
+    use super::{string, string_piece};
 
     #[test]
     fn what_json_forbids_is_escaped_and_nothing_else() {
         let mut out = String::new();
         string(&mut out, "a\"b\\c\n\u{1}ü/\u{7f}");
         assert_eq!(out, "\"a\\\"b\\\\c\\n\\u0001ü/\u{7f}\"");
+    }
+
+    #[test]
+    fn a_run_of_escapes_is_few_pieces() {
+        let (mut pieces, mut all) = (0, String::new());
+        let text = format!("a{}b", "\n\u{1}".repeat(1000));
+        string_piece(&text, |piece| {
+            pieces += 1;
+            all.push_str(piece);
+        });
+        assert_eq!(all, format!("a{}b", "\\n\\u0001".repeat(1000)));
+        assert!(pieces <= 2 + 2000 / 20, "{pieces} pieces");
     }
 }

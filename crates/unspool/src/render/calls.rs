@@ -12,7 +12,7 @@ use crate::head::ends_name;
 use crate::json::write::string;
 use crate::limits::Limits;
 use crate::message::{Message, ToolCall};
-use crate::request::{Request, ToolChoice};
+use crate::request::Request;
 
 use super::RenderError;
 use super::body::{Cx, Syntax};
@@ -33,7 +33,7 @@ pub(super) fn write(
     let none = |why: &str| Err(RenderError::at("tool_calls", why));
     let Some(file) = words.tools else { return none("have no place: the pair has no tools half") };
     let Some(call) = words.calls.first() else { return none("have no place: the format shows no call") };
-    if request.tools.is_empty() || request.tool_choice == ToolChoice::None {
+    if !request.wants_calls() {
         return none("have no place: the request has no tools or forbids calls");
     }
     if request.parallel_tool_calls == Some(false) && message.tool_calls.len() > 1 {

@@ -124,6 +124,9 @@ pub(super) fn check_answer(
         return refuse("has text that the format reads as the beginning of a call");
     }
     let calls_follow = !message.tool_calls.is_empty();
+    if calls_follow && leaves_a_thought_open(words, text, follows) {
+        return refuse("leaves a thought open, in which the format reads no call");
+    }
     if calls_follow && words.calls_at_start_only() {
         return refuse("has no place before calls: in this format they count only where nothing precedes");
     }
@@ -135,6 +138,18 @@ pub(super) fn check_answer(
         return refuse("begins with a bracket, which is read as calls where the request demands some");
     }
     Ok(())
+}
+
+/// Whether text that holds thoughts ends inside one that what `follows` does not end.
+fn leaves_a_thought_open(words: &Words<'_>, text: &str, follows: &str) -> bool {
+    let Some(file) = words.reasoning.filter(|_| words.thinks_in_content()) else { return false };
+    let ended = file.reasoning.ends.iter().any(|end| follows.trim_start().starts_with(end.trim()));
+    !ended
+        && words
+            .thoughts
+            .iter()
+            .map(|thought| thought.around(Slot::Thought))
+            .any(|[open, close]| !open.is_empty() && text.rfind(&open) > text.rfind(&close))
 }
 
 /// Checks that a text has no markup and is more than white space.

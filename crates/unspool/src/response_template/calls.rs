@@ -46,22 +46,19 @@ pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limi
     let parsed = field.content.read(region.text, region.ending, limits.depth)?;
     let whole = parsed.value.is_whole();
     let mut left: Vec<String> = parsed.left.iter().map(|text| (*text).to_owned()).collect();
-    let elements = parsed.value.elements();
-    let candidates: Vec<Val<'_>> = match &field.transform {
-        None => elements.unwrap_or_else(|| vec![parsed.value]),
-        Some(shape) if field.each => {
-            let fill = |content| shape.fill(&Scope { captures: region.captures, content, each: true });
-            elements?.iter().filter_map(fill).collect()
-        }
-        Some(shape) => {
-            let value = shape.fill(&Scope { captures: region.captures, content: &parsed.value, each: false })?;
-            value.elements().unwrap_or_else(|| vec![value])
-        }
-    };
+    let candidates = candidates(field, &parsed.value, region)?;
     let mut calls = Vec::new();
-    for (i, candidate) in candidates.iter().enumerate() {
+    for (i, (candidate, content)) in candidates.iter().enumerate() {
         match call(candidate, region, whole) {
-            Some(found) => calls.push(found),
+            Some(found) => {
+                match &found.arguments {
+                    None if found.complete => left.extend(strangers(field, content)),
+                    // What breaks off before the arguments, or in them, may hold more than the call says.
+                    None => left.push(content.raw()),
+                    Some(arguments) => left.extend(arguments.broken_off()),
+                }
+                calls.push(found);
+            }
             // A list that breaks off before its last call has a name: the calls before it stand.
             None if !whole && i > 0 && i + 1 == candidates.len() => left.push(candidate.json()),
             None => return None,
@@ -69,6 +66,36 @@ pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limi
     }
     let calls: Vec<ReadCall> = calls.into_iter().map(|found| found.read(tools, limits)).collect();
     (!calls.is_empty()).then_some(ReadRegion { calls, left })
+}
+
+/// The values that may be calls, each with the content that it was made from.
+fn candidates<'a>(field: &'a Field, content: &Val<'a>, region: &RegionText<'a>) -> Option<Vec<(Val<'a>, Val<'a>)>> {
+    let own = |value: Val<'a>| (value.clone(), value);
+    Some(match &field.transform {
+        None => content.elements().unwrap_or_else(|| vec![content.clone()]).into_iter().map(own).collect(),
+        Some(shape) if field.each => {
+            let fill = |content: Val<'a>| {
+                let value = shape.fill(&Scope { captures: region.captures, content: &content, each: true })?;
+                Some((value, content))
+            };
+            content.elements()?.into_iter().filter_map(fill).collect()
+        }
+        Some(shape) => {
+            let value = shape.fill(&Scope { captures: region.captures, content, each: false })?;
+            let values = value.elements().unwrap_or_else(|| vec![value]);
+            values.into_iter().map(|value| (value, content.clone())).collect()
+        }
+    })
+}
+
+/// The members of an object of which no call is made.
+fn strangers<'a>(field: &'a Field, content: &'a Val<'_>) -> impl Iterator<Item = String> + 'a {
+    let is_known = |key: &&str| match &field.transform {
+        Some(shape) => shape.takes(key, field.each),
+        None => matches!(*key, "id" | "type" | "function" | "name" | "arguments"),
+    };
+    let written = |key: &str| Some(format!("\"{key}\": {}", content.member(key)?.json()));
+    content.keys().into_iter().filter(move |key| !is_known(key)).filter_map(written)
 }
 
 /// A call whose arguments are not typed yet.

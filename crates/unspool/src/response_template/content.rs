@@ -253,7 +253,8 @@ impl<'a> Pairs<'a> {
     /// `is_read`: nothing but white space follows the last pair.
     fn finish(self, ending: Ending, is_read: bool) -> Parsed<'a> {
         let whole = match ending {
-            Ending::Closed => !self.members.is_empty() || self.left.is_empty(),
+            // What fits nothing is told; the call stands without it.
+            Ending::Closed => true,
             Ending::Stopped => is_read,
             Ending::Cut => false,
         };

@@ -20,7 +20,7 @@ pub(super) struct Node {
     pub(super) kind: NodeKind,
     pub(super) span: Range<usize>,
     /// Its text is JSON as it stands.
-    plain: bool,
+    pub(super) plain: bool,
     /// It is whole.
     pub(super) complete: bool,
 }
@@ -49,6 +49,14 @@ impl Node {
                 members.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node.clone())
             }
             _ => None,
+        }
+    }
+
+    /// The names of an object's members.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        match &self.kind {
+            NodeKind::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -104,7 +112,7 @@ fn escape_controls(json: &str, out: &mut String) {
     for (i, byte) in json.bytes().enumerate() {
         if in_string && byte < 0x20 {
             out.push_str(&json[from..i]);
-            write::control(byte, &mut |piece| out.push_str(piece));
+            write::escaped(&[byte], &mut |piece| out.push_str(piece));
             from = i + 1;
         }
         match byte {
@@ -294,7 +302,7 @@ fn escape_text(inside: &str, out: &mut String) {
     for (i, byte) in inside.bytes().enumerate() {
         if byte < 0x20 {
             out.push_str(&inside[from..i]);
-            write::control(byte, &mut |piece| out.push_str(piece));
+            write::escaped(&[byte], &mut |piece| out.push_str(piece));
             from = i + 1;
         }
     }

@@ -165,6 +165,25 @@ impl Machine {
         self.state.phase
     }
 
+    /// Whether calls are read, from the next region on.
+    pub(crate) fn want_calls(&mut self, wanted: bool) {
+        self.halves.tools = wanted;
+    }
+
+    /// The reply begins in its answer, or in a thought.
+    pub(crate) fn begin(&mut self, phase: Phase) {
+        let thinks = |field: &Field| field.kind == Kind::Thinking;
+        let implicit = self.implicit().is_some_and(thinks);
+        if phase != Phase::Thinking {
+            self.state.implicit_over = implicit;
+        } else if !implicit && let Some(field) = self.spec.fields.iter().position(thinks) {
+            self.state.region = Region::Open(field);
+        } else if !implicit {
+            return;
+        }
+        self.state.phase = if self.halves.reasoning { phase } else { Phase::Answering };
+    }
+
     /// Reads the prompt: its last turn is the beginning of the reply, of which nothing is said.
     pub(crate) fn prompt(&mut self, text: &str, limits: &Limits) {
         let spec = self.spec.clone();

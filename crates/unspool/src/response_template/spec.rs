@@ -91,10 +91,15 @@ impl TemplateSpec {
         Ok(Self { anchor, fields, implicit })
     }
 
-    /// Whether the template has the fields that these halves need.
+    /// Whether a reply may hold a thought.
+    pub(crate) fn thinks(&self) -> bool {
+        self.fields.iter().any(|f| f.kind == Kind::Thinking)
+    }
+
+    /// Whether the template has the fields that these halves need. One without thoughts serves calls alone.
     pub(crate) fn serves(&self, halves: Halves) -> Result<(), Told> {
         for (needed, kind, field, flag) in [
-            (halves.reasoning, Kind::Thinking, "thinking", "--reasoning-parser"),
+            (halves.reasoning && !halves.tools, Kind::Thinking, "thinking", "--reasoning-parser"),
             (halves.tools, Kind::ToolCalls, "tool_calls", "--tool-call-parser"),
         ] {
             if needed && !self.fields.iter().any(|f| f.kind == kind) {

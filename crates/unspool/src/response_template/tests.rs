@@ -19,6 +19,8 @@ struct Reply {
     /// Name, id, arguments, complete.
     calls: Vec<(String, Option<String>, String, bool)>,
     notes: Vec<DiagnosticKind>,
+    /// The texts of those.
+    told: Vec<String>,
     /// Byte ranges of the output that are reasoning.
     thought: Vec<Range<usize>>,
     /// Where the input of the step begins in the output.
@@ -43,8 +45,9 @@ impl MachineOut for Reply {
     fn call(&mut self, call: Call<'_>) {
         self.calls.push((call.name.into(), call.id.map(Into::into), call.arguments.into(), call.complete));
     }
-    fn note(&mut self, kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {
+    fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         self.notes.push(kind);
+        self.told.push(text.to_owned());
     }
 }
 
@@ -140,6 +143,43 @@ fn regions_are_told_apart() {
 }
 
 #[test]
+fn a_constant_stands_for_the_name() {
+    let setting = Setting::new(json!({"tool_calls": {"open": "<lamp>", "close": "</lamp>", "content": "json",
+        "transform": {"id": "7", "function": {"name": "set_lamp", "arguments": {"room": "hall", "level": "{content.level}"}}}}}));
+    let reply = setting.read("On.<lamp>{\"level\": 3}</lamp>");
+    assert_eq!(reply.calls, [("set_lamp".into(), Some("7".into()), r#"{"room": "hall", "level": 3}"#.into(), true)]);
+    let whole = json!({"tool_calls": {"open": "<lamp>", "close": "</lamp>", "content": "json",
+        "transform": function("set_lamp", "{content}")}});
+    assert_eq!(Setting::new(whole).calls("<lamp>{\"level\": 3}</lamp>"), [r#"set_lamp {"level": 3}"#]);
+}
+
+#[test]
+fn keys_that_fit_nothing_are_told() {
+    let by_tag = |content: &str| {
+        Setting::new(json!({"tool_calls": {"open_pattern": r"<use fn=(?P<fn>\w+)>", "close": "</use>",
+            "content": content, "transform": function("{fn}", "{content}")}}))
+    };
+    for (content, text) in [("xml-inline", "level = 3"), ("kv-lines", "level is 3")] {
+        let reply = by_tag(content).read(&format!("<use fn=set_lamp>{text}</use>"));
+        assert_eq!(reply.calls, [("set_lamp".into(), None, "{}".into(), true)], "{content}");
+        assert_eq!(reply.told, [text], "{content}");
+    }
+    let bare = Setting::new(json!({"tool_calls": {"open": "<do>", "close": "</do>", "content": "json"}}));
+    let mapped = Setting::new(json!({"tool_calls": {"open": "<do>", "close": "</do>", "content": "json",
+        "transform": function("{content.name}", "{content.arguments}")}}));
+    let each = Setting::new(json!({"tool_calls": {"open": "<do>", "close": "</do>", "content": "json",
+        "transform_each": true, "transform": function("{name}", "{arguments}")}}));
+    for (setting, list) in [(&bare, false), (&mapped, false), (&each, true)] {
+        let text = |object: &str| if list { format!("<do>[{object}]</do>") } else { format!("<do>{object}</do>") };
+        let reply = setting.read(&text(r#"{"name": "set_lamp", "with": {"level": 3}}"#));
+        assert_eq!(reply.calls, [("set_lamp".into(), None, "{}".into(), true)]);
+        assert_eq!(reply.told, [r#""with": {"level": 3}"#]);
+        let plain = setting.read(&text(r#"{"name": "set_lamp"}"#));
+        assert_eq!((plain.calls.len(), plain.told), (1, vec![]));
+    }
+}
+
+#[test]
 fn patterns_open_and_close_regions() {
     let setting = Setting::new(json!({
         "thinking": {"open_pattern": r"<think(?: mode=\w+)?>", "close_pattern": r"</think>\s*"},
@@ -198,7 +238,7 @@ fn contents_and_types() {
         xml.calls("<do set_lamp><room>4</room>\n<level>3</level><marks>1</marks><marks>x</marks><n>5</n></do>"),
         [r#"set_lamp {"room": "4", "level": 3, "marks": [1, "x"], "n": "5"}"#]
     );
-    assert_eq!(xml.calls("<do set_lamp>level</do>"), ["set_lamp { …"]);
+    assert_eq!(xml.calls("<do set_lamp>level</do>"), ["set_lamp {}"]);
     let lines =
         with(json!({"content": "kv-lines", "content_args": {"line_sep": ";", "kv_sep": "=", "value_parser": "json"}}));
     assert_eq!(

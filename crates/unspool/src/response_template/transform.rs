@@ -13,8 +13,8 @@ use super::value::Val;
 pub(super) enum Shape {
     /// `{name}` or `{name.key…}`.
     Slot(String, Vec<String>),
-    /// JSON text.
-    Fixed(String),
+    /// What the template says itself.
+    Fixed(Value),
     List(Vec<Shape>),
     Map(Vec<(String, Shape)>),
 }
@@ -57,7 +57,7 @@ impl Shape {
                 list.iter().enumerate().map(item).collect::<Result<_, Told>>().map(Self::List)
             }
             Value::String(text) => Self::from_text(text, at, groups, each),
-            other => Ok(Self::Fixed(other.to_string())),
+            other => Ok(Self::Fixed(other.clone())),
         }
     }
 
@@ -80,14 +80,25 @@ impl Shape {
                 "write `\"{name}\"` without text around it",
             ));
         }
-        Ok(Self::Fixed(Value::String(text.to_owned()).to_string()))
+        Ok(Self::Fixed(Value::String(text.to_owned())))
+    }
+
+    /// Whether a slot takes this member of the content; all of it counts as every member.
+    pub(super) fn takes(&self, key: &str, each: bool) -> bool {
+        match self {
+            Self::Slot(name, _) if each => name == key,
+            Self::Slot(name, path) => name == "content" && path.first().is_none_or(|first| first == key),
+            Self::Fixed(_) => false,
+            Self::List(items) => items.iter().any(|item| item.takes(key, each)),
+            Self::Map(members) => members.iter().any(|(_, item)| item.takes(key, each)),
+        }
     }
 
     /// Fills the slots. Members whose slot is empty are left out.
     pub(super) fn fill<'a>(&'a self, scope: &Scope<'_, 'a>) -> Option<Val<'a>> {
         match self {
             Self::Slot(name, path) => scope.value(name, path),
-            Self::Fixed(json) => Some(Val::Given(Cow::Borrowed(json))),
+            Self::Fixed(value) => Some(Val::Fixed(value)),
             Self::List(items) => Some(Val::List(items.iter().filter_map(|item| item.fill(scope)).collect())),
             Self::Map(members) => {
                 let filled = members.iter().filter_map(|(key, v)| Some((Cow::Borrowed(key.as_str()), v.fill(scope)?)));

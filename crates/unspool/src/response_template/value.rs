@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use super::json::{Node, NodeKind};
 use crate::format::file::Silent;
 use crate::json::write;
@@ -17,6 +19,8 @@ pub(super) enum Val<'a> {
     Text(&'a str),
     /// JSON that the model wrote, and the text that it stands in.
     Json(Rc<Node>, &'a str),
+    /// What the template says itself.
+    Fixed(&'a Value),
     /// JSON text from elsewhere.
     Given(Cow<'a, str>),
     List(Vec<Val<'a>>),
@@ -57,17 +61,43 @@ impl<'a> Val<'a> {
                 NodeKind::Text(text) if node.complete => Some(text),
                 _ => None,
             },
+            Self::Fixed(value) => value.as_str(),
             _ => None,
+        }
+    }
+
+    /// The names of an object's members.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        match self {
+            Self::Json(node, _) => node.keys(),
+            Self::Map { members, .. } => members.iter().map(|(name, _)| &**name).collect(),
+            _ => Vec::new(),
         }
     }
 
     /// Whether nothing of it is missing.
     pub(super) fn is_whole(&self) -> bool {
         match self {
-            Self::Text(_) | Self::Given(_) => true,
+            Self::Text(_) | Self::Fixed(_) | Self::Given(_) => true,
             Self::Json(node, _) => node.complete,
             Self::List(items) => items.iter().all(Val::is_whole),
             Self::Map { members, whole } => *whole && members.iter().all(|(_, v)| v.is_whole()),
+        }
+    }
+
+    /// What the model wrote, where that is known.
+    pub(super) fn raw(&self) -> String {
+        match self {
+            Self::Json(node, text) => text.get(node.span.clone()).unwrap_or_default().to_owned(),
+            other => other.json(),
+        }
+    }
+
+    /// What the model wrote, if it breaks off and its JSON text says less.
+    pub(super) fn broken_off(&self) -> Option<String> {
+        match self {
+            Self::Json(node, _) if !node.complete && !node.plain => Some(self.raw()),
+            _ => None,
         }
     }
 
@@ -80,6 +110,7 @@ impl<'a> Val<'a> {
                 out
             }
             Self::Json(node, text) => node.json(text),
+            Self::Fixed(value) => value.to_string(),
             Self::Given(json) => json.to_string(),
             Self::List(items) => format!("[{}]", items.iter().map(Val::json).collect::<Vec<_>>().join(", ")),
             Self::Map { .. } => self.arguments(None, &Limits::default()),

@@ -113,11 +113,17 @@ pub(crate) fn object(text: &str, rules: Rules) -> Option<Cow<'_, str>> {
     container(text.trim(), Kinds::OBJECT, rules).map(|spelled| spelled.json)
 }
 
+/// The JSON text of Python's `0x10`, `0o17` or `0b11`.
+pub(crate) fn with_base(text: &str) -> Option<Cow<'_, str>> {
+    number::with_base(text)
+}
+
 /// Whether a text is spelled as a number, a boolean or null is, whatever it stands for.
 pub(crate) fn spells_scalar(text: &str) -> bool {
     let is_number = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'e' | b'E');
     let digits = text.trim_start_matches(['+', '-', '.']);
     digits.bytes().next().is_some_and(|b| b.is_ascii_digit()) && text.bytes().all(is_number)
+        || number::with_base(text).is_some()
         || ["null", "true", "false", "none"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
@@ -136,9 +142,16 @@ fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> 
         }
     }
     if kinds.has(Kinds::INTEGER)
-        && let Some(integer) = number::integer(text).or_else(|| number::with_base(text).filter(|_| rules.python))
+        && let Some(integer) = number::integer(text)
     {
         return Some(Spelled::known(integer));
+    }
+    // As with `None`: where no string is allowed, Python's `0x10` can mean nothing else, in any format.
+    if kinds.has(Kinds::INTEGER.or(Kinds::NUMBER))
+        && (rules.python || !kinds.has(Kinds::STRING))
+        && let Some(integer) = number::with_base(text)
+    {
+        return Some(Spelled { json: integer, known: rules.python });
     }
     if kinds.has(Kinds::NUMBER)
         && let Some(number) = number::number(text)

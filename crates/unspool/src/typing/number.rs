@@ -1,6 +1,7 @@
 //! Numbers as text: Python's spellings in, JSON's out, digit by digit.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// The JSON number that an integer's text means; `_` may stand between digits.
 pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
@@ -51,7 +52,10 @@ pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
     is_finite(&json).then_some(json)
 }
 
-/// The decimal digits of `0x10`, `0o17` or `0b11`.
+/// Most digits of a hexadecimal, octal or binary number that are turned into decimal ones; the work grows with their square.
+const MOST_BASE_DIGITS: usize = 4096;
+
+/// The decimal digits of `0x10`, `0o17` or `0b11`; `_` may stand before and between digits.
 pub(super) fn with_base(text: &str) -> Option<Cow<'_, str>> {
     let (negative, rest) = sign(text);
     let (prefix, digits) = rest.split_at_checked(2)?;
@@ -61,11 +65,35 @@ pub(super) fn with_base(text: &str) -> Option<Cow<'_, str>> {
         "0b" | "0B" => 2,
         _ => return None,
     };
-    if digits.starts_with(['+', '-']) {
+    let digits = digits.strip_prefix('_').unwrap_or(digits);
+    let is_run = !digits.starts_with('_') && !digits.ends_with('_') && !digits.contains("__");
+    if digits.is_empty() || !is_run || digits.len() > MOST_BASE_DIGITS {
         return None;
     }
-    let value = u128::from_str_radix(digits, base).ok()?;
-    Some(Cow::Owned(format!("{}{value}", if negative && value > 0 { "-" } else { "" })))
+    let decimal = decimal(digits, base)?;
+    Some(Cow::Owned(format!("{}{decimal}", if negative && decimal != "0" { "-" } else { "" })))
+}
+
+/// The decimal digits of a number in another base.
+fn decimal(digits: &str, base: u32) -> Option<String> {
+    const LIMB: u64 = 1_000_000_000;
+    let mut limbs: Vec<u64> = Vec::new();
+    for digit in digits.chars().filter(|c| *c != '_') {
+        let mut carry = u64::from(digit.to_digit(base)?);
+        for limb in &mut limbs {
+            let value = *limb * u64::from(base) + carry;
+            *limb = value % LIMB;
+            carry = value / LIMB;
+        }
+        if carry > 0 {
+            limbs.push(carry);
+        }
+    }
+    let mut decimal = limbs.last().map_or_else(|| "0".to_owned(), u64::to_string);
+    for limb in limbs.iter().rev().skip(1) {
+        let _ = write!(decimal, "{limb:09}");
+    }
+    Some(decimal)
 }
 
 /// Whether a JSON number is one in double precision too.

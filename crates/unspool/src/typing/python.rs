@@ -237,6 +237,11 @@ impl<'a> Reader<'a> {
         let next = self.rest().chars().next()?;
         let simple = match next {
             '\n' => "",
+            '\r' if self.rest().starts_with("\r\n") && !raw => {
+                self.at += 1;
+                ""
+            }
+            '\r' => "",
             '\\' => "\\",
             '\'' => "'",
             '"' => "\"",
@@ -270,10 +275,15 @@ impl<'a> Reader<'a> {
     }
 
     fn code(&mut self, digits: usize) -> Option<()> {
-        let hex = self.rest().get(1..=digits)?;
-        let value = u32::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with('+'))?;
-        self.at += 1 + digits;
-        self.push_code(value)
+        let escape = self.rest().get(..=digits)?;
+        let value = u32::from_str_radix(&escape[1..], 16).ok().filter(|_| !escape[1..].starts_with('+'))?;
+        self.at += escape.len();
+        // What is no character in JSON stays as it is written.
+        self.push_code(value).or_else(|| {
+            self.out.push_str("\\\\");
+            self.out.push_str(escape);
+            Some(())
+        })
     }
 
     fn octal(&mut self) -> Option<()> {
@@ -286,11 +296,13 @@ impl<'a> Reader<'a> {
     fn push_code(&mut self, value: u32) -> Option<()> {
         if let Some(c) = char::from_u32(value) {
             string_piece(c.encode_utf8(&mut [0; 4]), |piece| self.out.push_str(piece));
-        } else if (0xd800..0xe000).contains(&value) {
-            self.out.push_str(&format!("\\u{value:04x}"));
-        } else {
-            return None;
+            return Some(());
         }
-        Some(())
+        // Half a surrogate pair is a character in Python. JSON has only whole ones: the other half must follow.
+        let high = value.checked_sub(0xd800).filter(|high| *high < 0x400)?;
+        let low = self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4))?;
+        let low = u32::from_str_radix(low, 16).ok()?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+        self.at += 6;
+        self.push_code(0x1_0000 + (high << 10) + low)
     }
 }

@@ -61,7 +61,7 @@ fn integers_keep_their_digits_and_become_json() {
         ("1__0", "\"1__0\""),
         ("", "\"\""),
         ("true", "true"),
-        ("0x10", "\"0x10\""),
+        ("0x10", "16"),
         ("{\"a\": 1}", "{\"a\": 1}"),
         ("NaN", "\"NaN\""),
     ] {
@@ -228,6 +228,15 @@ fn python_literals_become_json() {
         ("['''x\n'y' ''']", "[\"x\\n'y' \"]"),
         ("0x10", "16"),
         ("-0b11", "-3"),
+        ("0x_FF_ff", "65535"),
+        ("0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF", "5444517870735015415413993718908291383295"),
+        ("0x", "\"0x\""),
+        ("0x+1", "\"0x+1\""),
+        ("0b1__0", "\"0b1__0\""),
+        (r"['\x41\101\u00e9\N{DASH}\d']", "[\"AAé\\\\N{DASH}\\\\d\"]"),
+        (r"['\ud83d\udeb2', '\ud83d']", "[\"🚲\", \"\\\\ud83d\"]"),
+        ("['a\\\r\nb']", "[\"ab\"]"),
+        (r"[r'\x41\']']", "[\"\\\\x41\\\\']\"]"),
         ("007", "\"007\""),
         ("00.5", "0.5"),
         ("[1 2]", "\"[1 2]\""),
@@ -255,4 +264,20 @@ fn free_text_of_a_union_is_known_to_be_a_string_early() {
     assert_eq!(Guess::Start.after(forms, "nur", 3), Guess::String);
     assert_eq!(Guess::Start.after(forms, "5", 1), Guess::String);
     assert_eq!(Guess::Start.after(forms, "null x", 6), Guess::String);
+}
+
+#[test]
+fn a_number_of_another_base_is_one_where_no_string_is_allowed() {
+    for (kind, text, expected) in [
+        (json!("integer"), "0x10", "16"),
+        (json!("integer"), "0b1", "1"),
+        (json!("number"), "0o17", "15"),
+        (json!("integer"), "1_000", "1000"),
+        (json!("number"), "1_000.5", "1000.5"),
+        (json!(["integer", "null"]), "-0x_ff", "-255"),
+        (json!(["integer", "string"]), "0x10", "\"0x10\""),
+        (json!("string"), "0x10", "\"0x10\""),
+    ] {
+        assert_eq!(typed_by(&json!({"type": kind}), text, RULES), expected, "{kind} {text}");
+    }
 }

@@ -41,6 +41,9 @@ pub(crate) struct Case {
     tokenizer_config: Value,
     eos_id: Option<u32>,
     pub(crate) finish: Option<FinishReason>,
+    /// Outer white space counts.
+    #[serde(default)]
+    pub(crate) exact: bool,
     #[serde(default)]
     pub(crate) chunks: Vec<String>,
     #[serde(default)]

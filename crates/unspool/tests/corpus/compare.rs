@@ -48,11 +48,15 @@ fn refusal(answer: &Answer) -> Option<String> {
 
 fn value_differences(case: &Case, expect: &Expect, answer: &Answer) -> Vec<String> {
     let mut found = Vec::new();
-    let loose = expect.whitespace.as_deref() == Some("loose");
+    let compare = match (case.exact, expect.whitespace.as_deref()) {
+        (true, _) => Compare::Exact,
+        (_, Some("loose")) => Compare::Loose,
+        _ => Compare::Trimmed,
+    };
     let message = &answer.message;
-    found.extend(text_difference("reasoning", expect.reasoning.as_deref(), &message.reasoning, loose));
+    found.extend(text_difference("reasoning", expect.reasoning.as_deref(), &message.reasoning, compare));
     if !expect.content_any {
-        found.extend(text_difference("content", expect.content.as_deref(), &message.content, loose));
+        found.extend(text_difference("content", expect.content.as_deref(), &message.content, compare));
         if case.strict_empty_content() && expect.content.is_none() && !message.content.is_empty() {
             found.push(format!("content is {:?}, not empty", message.content));
         }
@@ -67,13 +71,24 @@ fn value_differences(case: &Case, expect: &Expect, answer: &Answer) -> Vec<Strin
     found
 }
 
-fn text_difference(field: &str, expected: Option<&str>, given: &str, loose: bool) -> Option<String> {
+/// How much of the white space of a field counts.
+#[derive(Debug, Clone, Copy)]
+enum Compare {
+    /// All.
+    Exact,
+    /// That between words.
+    Trimmed,
+    /// None.
+    Loose,
+}
+
+fn text_difference(field: &str, expected: Option<&str>, given: &str, compare: Compare) -> Option<String> {
     let expected = expected.unwrap_or_default();
-    let same = if loose {
-        let bare = |text: &str| text.split_whitespace().collect::<String>();
-        bare(expected) == bare(given)
-    } else {
-        expected.trim() == given.trim()
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let same = match compare {
+        Compare::Exact => expected == given,
+        Compare::Trimmed => expected.trim() == given.trim(),
+        Compare::Loose => bare(expected) == bare(given),
     };
     (!same).then(|| format!("{field} is {given:?}, not {expected:?}"))
 }

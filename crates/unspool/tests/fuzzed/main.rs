@@ -56,7 +56,7 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// Four bytes that choose, then markers, JSON, text and single bytes in any order.
+/// Five bytes that choose, then markers, JSON, text and single bytes in any order.
 fn input(markers: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     const PLAIN: &[&str] = &[
         "{",
@@ -86,7 +86,7 @@ fn input(markers: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
         "語",
         "🍵",
     ];
-    let mut out: Vec<u8> = (0..4).map(|_| random.below(256) as u8).collect();
+    let mut out: Vec<u8> = (0..5).map(|_| random.below(256) as u8).collect();
     for _ in 0..random.below(PIECES as usize) {
         match random.below(8) {
             0 => out.push(random.below(256) as u8),

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
+use unspool::limits::{Limit, Limits};
 use unspool::{FinishReason, IncompleteCalls};
 
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
@@ -43,7 +44,7 @@ fn must_be_same(one: &Answer, other: &Answer, how: &str, glued: &Glued) -> Resul
 }
 
 /// Law 1 for text: any cut, and any save and restore, gives what the whole text gives.
-fn text_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+fn text_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), TestCaseError> {
     let subject = Subject::new(glued, wish, finish);
     let text = glued.text();
     let whole = subject.run(&[Piece::text(&text)]);
@@ -57,7 +58,7 @@ fn text_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), Test
 }
 
 /// Law 1 for tokens, and law 5: the gate turns at the step that the end reports.
-fn token_cuts(glued: &Glued, wish: Wish, finish: FinishReason) -> Result<(), TestCaseError> {
+fn token_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), TestCaseError> {
     let subject = Subject::new(glued, wish, finish);
     let tokens = glued.tokens();
     let single = subject.run(&tokens);
@@ -90,11 +91,28 @@ fn any_calls() -> impl Strategy<Value = IncompleteCalls> {
 }
 
 /// A request that wishes for nothing.
-const PLAIN: Wish = Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto };
+fn without_wishes() -> Wish {
+    Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto, limits: Limits::default() }
+}
 
 fn any_wish() -> impl Strategy<Value = Wish> {
     let choice = prop_oneof![2 => Just(Choice::Auto), 1 => Just(Choice::Required), 1 => Just(Choice::Named)];
-    (any_calls(), choice).prop_map(|(calls, choice)| Wish { calls, choice })
+    (any_calls(), choice, any_limits()).prop_map(|(calls, choice, limits)| Wish { calls, choice, limits })
+}
+
+/// The usual limits, or some of them so small that nearly everything reaches them.
+fn any_limits() -> impl Strategy<Value = Limits> {
+    let small = proptest::array::uniform(proptest::option::weighted(0.6, 1_usize..=64));
+    let drawn = small.prop_map(|values: [Option<usize>; Limits::NAMES.len()]| {
+        let mut limits = Limits::default();
+        for (name, value) in Limits::NAMES.iter().zip(values) {
+            if let Some(value) = value {
+                limits.set(&Limit::new(name, &value.to_string()).expect("a small number"));
+            }
+        }
+        limits
+    });
+    prop_oneof![1 => Just(Limits::default()), 2 => drawn]
 }
 
 fn any_finish() -> impl Strategy<Value = FinishReason> {
@@ -106,18 +124,18 @@ proptest! {
 
     #[test]
     fn cuts_of_text_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
-        text_cuts(&glued, wish, finish)?;
+        text_cuts(&glued, &wish, finish)?;
     }
 
     #[test]
     fn cuts_of_tokens_change_nothing(glued in glued(), wish in any_wish(), finish in any_finish()) {
-        token_cuts(&glued, wish, finish)?;
+        token_cuts(&glued, &wish, finish)?;
     }
 
     /// Law 2 where it is simple: text without any marker is one field, byte for byte but for its outer white space.
     #[test]
     fn plain_text_is_kept_whole(glued in glued(), plain in "[a-zA-ZäßЖ語🍵 ,.!?\n]{0,80}") {
-        let subject = Subject::new(&glued, PLAIN, FinishReason::Stop);
+        let subject = Subject::new(&glued, &without_wishes(), FinishReason::Stop);
         let answer = subject.run(&random_text(&plain, &mut Random::new(&plain, 0)));
         prop_assume!(answer.refused.is_none());
         let (message, names) = (&answer.message, &glued.names);
@@ -133,7 +151,7 @@ proptest! {
     #[test]
     fn no_word_is_lost(glued in glued(), finish in any_finish()) {
         prop_assume!(!glued.names.have_headers());
-        let subject = Subject::new(&glued, PLAIN, finish);
+        let subject = Subject::new(&glued, &without_wishes(), finish);
         let answer = subject.run(&[Piece::text(&glued.text())]);
         prop_assume!(answer.refused.is_none());
         let message = &answer.message;

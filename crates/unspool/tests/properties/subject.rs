@@ -5,6 +5,7 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::{Value, json};
 use unspool::Pair;
+use unspool::limits::Limits;
 use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
 
 use crate::cuts::Piece;
@@ -14,10 +15,11 @@ use crate::watch::{Answer, Run};
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
 
 /// What the answer is wanted for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wish {
     pub(crate) calls: IncompleteCalls,
     pub(crate) choice: Choice,
+    pub(crate) limits: Limits,
 }
 
 /// A `tool_choice`.
@@ -50,13 +52,14 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    pub(crate) fn new(glued: &Glued, wish: Wish, finish: FinishReason) -> Self {
+    pub(crate) fn new(glued: &Glued, wish: &Wish, finish: FinishReason) -> Self {
         let mut wished = json!({"tools": glued.source().tools});
         if let Some(choice) = wish.choice.of(&glued.source().tools) {
             wished["tool_choice"] = choice;
         }
         let request = Request::from_openai(&wished).expect("tools of a case");
-        Self { pair: Self::pair(glued, wish.calls), request: Request { id_seed: Some(7), ..request }, finish }
+        let pair = Self::pair(glued, wish.calls).map(|pair| pair.with_limits(wish.limits.clone()));
+        Self { pair, request: Request { id_seed: Some(7), ..request }, finish }
     }
 
     /// The pair of a text's case. Many cases share one; it is compiled once in a process.

@@ -1,6 +1,8 @@
 //! Law 6: what is rendered is parsed as the same message again, however it is cut, for every name and for messages that
 //! try to be mistaken for markup. A message that the syntax cannot say is refused, never written wrong.
 
+mod edges;
+mod mended;
 mod messages;
 mod pairs;
 mod same;

@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 use unspool::Pair;
 use unspool::setup::Half;
 use unspool::{
-    Delta, FinishReason, IncompleteCalls, Message, Parser, Prompt, Registry, Request, Setup, Snapshot, ToolCall,
-    Vocabulary,
+    Delta, Diagnostic, Finish, FinishReason, IncompleteCalls, Limit, Limits, Message, Parser, Prompt, Registry,
+    Request, Setup, Snapshot, ToolCall, Vocabulary,
 };
 
-/// Bytes before the output: reasoning parser, tool parser, settings, seed of the cuts.
-const HEAD: usize = 4;
+/// Bytes before the output: reasoning parser, tool parser, settings, seed of the cuts, limits.
+const HEAD: usize = 5;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
 static REASONING: LazyLock<Vec<String>> = LazyLock::new(|| REGISTRY.names(Half::Reasoning));
@@ -30,14 +30,16 @@ thread_local! {
 
 /// Runs one input; a broken law is a panic.
 pub(crate) fn run(data: &[u8]) {
-    let Some((&[reasoning, tools, settings, seed], output)) = data.split_first_chunk::<HEAD>() else { return };
+    let Some((&[reasoning, tools, settings, seed, bounds], output)) = data.split_first_chunk::<HEAD>() else { return };
     let key = (chosen(&REASONING, reasoning), chosen(&TOOLS, tools), settings % 3);
     let finish = [None, Some(FinishReason::Stop), Some(FinishReason::Length), Some(FinishReason::ToolCalls)]
         [usize::from(settings / 3 % 4)];
     PAIRS.with_borrow_mut(|pairs| {
         let pair = pairs.entry(key.clone()).or_insert_with(|| pair(&key));
         if let Some(pair) = pair {
-            check(&Subject { pair, finish, name: format!("{key:?} {finish:?}") }, output, seed);
+            let limits = limits(bounds);
+            let name = format!("{key:?} {finish:?} {limits:?}");
+            check(&Subject { pair: pair.with_limits(limits), finish, name }, output, seed);
         }
     });
 }
@@ -45,6 +47,20 @@ pub(crate) fn run(data: &[u8]) {
 /// One of the names, or none.
 fn chosen(names: &[String], byte: u8) -> Option<String> {
     names.get(usize::from(byte) % (names.len() + 1)).cloned()
+}
+
+/// The usual limits for a third of all bytes; else small ones, from 1 to 64, for about half of them.
+fn limits(byte: u8) -> Limits {
+    let mut limits = Limits::default();
+    let mut state = u32::from(byte);
+    for name in Limits::NAMES.iter().filter(|_| !byte.is_multiple_of(3)) {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 {
+            let value = (state >> 20) % 64 + 1;
+            limits.set(&Limit::new(name, &value.to_string()).expect("a small number"));
+        }
+    }
+    limits
 }
 
 /// The pair, with a vocabulary whose tokens are the single bytes.
@@ -77,8 +93,8 @@ fn request() -> Request {
 }
 
 /// What all runs over one output share.
-struct Subject<'a> {
-    pair: &'a Pair,
+struct Subject {
+    pair: Pair,
     finish: Option<FinishReason>,
     name: String,
 }
@@ -89,16 +105,22 @@ struct Answer {
     reasoning: String,
     content: String,
     tool_calls: Vec<ToolCall>,
+    diagnostics: Vec<Diagnostic>,
     finish: FinishReason,
 }
 
-impl Subject<'_> {
+impl Subject {
     fn parser(&self) -> Parser {
         self.pair.parser(&REQUEST, Prompt::Unknown).expect("a request without wishes")
     }
 
     /// The answer to the deltas; `saved`: the state goes through JSON into a new parser after each of them.
     fn run<'d>(&self, deltas: impl IntoIterator<Item = Delta<'d>>, saved: bool) -> Answer {
+        self.run_counted(deltas, saved).0
+    }
+
+    /// The same, with what the tokens' ids add: how many were a thought's, and where it ended.
+    fn run_counted<'d>(&self, deltas: impl IntoIterator<Item = Delta<'d>>, saved: bool) -> (Answer, Finish) {
         let mut parser = self.parser();
         let mut message = Message::default();
         for delta in deltas {
@@ -110,13 +132,13 @@ impl Subject<'_> {
                 parser.restore(snapshot).expect("a snapshot of this version");
             }
         }
-        let finish = parser.finish(self.finish, &mut message).reason;
-        let Message { reasoning, content, tool_calls, .. } = message;
-        Answer { reasoning, content, tool_calls, finish }
+        let finish = parser.finish(self.finish, &mut message);
+        let Message { reasoning, content, tool_calls, diagnostics, .. } = message;
+        (Answer { reasoning, content, tool_calls, diagnostics, finish: finish.reason }, finish)
     }
 }
 
-fn check(subject: &Subject<'_>, output: &[u8], seed: u8) {
+fn check(subject: &Subject, output: &[u8], seed: u8) {
     let text = String::from_utf8_lossy(output);
     let whole = subject.run([Delta::text(&text)], false);
     let name = &subject.name;
@@ -127,12 +149,14 @@ fn check(subject: &Subject<'_>, output: &[u8], seed: u8) {
         assert_eq!(whole, subject.run(characters(), true), "{name}: saved and restored");
     }
     let ids: Vec<u32> = text.bytes().map(u32::from).collect();
-    assert_eq!(whole, subject.run([Delta::ids(&ids)], false), "{name}: ids at once");
-    assert_eq!(whole, subject.run(ids.chunks(1).map(Delta::ids), false), "{name}: ids one by one");
+    let single = subject.run_counted(ids.chunks(1).map(Delta::ids), false);
+    assert_eq!(whole, single.0, "{name}: ids one by one");
+    assert_eq!(single, subject.run_counted([Delta::ids(&ids)], false), "{name}: ids at once");
     let raw: Vec<u32> = output.iter().copied().map(u32::from).collect();
     let mean = usize::from(seed % 16) + 1;
     let (at_once, in_cuts) = ([Delta::ids(&raw)], raw.chunks(mean).map(Delta::ids));
-    assert_eq!(subject.run(at_once, false), subject.run(in_cuts, false), "{name}: bytes that may not be UTF-8");
+    let at_once = subject.run_counted(at_once, false);
+    assert_eq!(at_once, subject.run_counted(in_cuts, false), "{name}: bytes that may not be UTF-8");
     if text.chars().all(|c| c.is_alphabetic() || " ,.!?\n".contains(c)) {
         plain(&whole, &text, name);
     }

@@ -7,16 +7,39 @@ use unspool::Diagnostic;
 use crate::config::ReasoningField;
 use crate::reply::{ReplyEvent, TokenCounts};
 
-/// One chunk of a stream.
-#[derive(Debug, Serialize)]
-pub(super) struct Chunk<'a> {
-    pub(super) id: &'a str,
-    pub(super) object: &'static str,
-    pub(super) created: u64,
-    pub(super) model: &'a str,
-    pub(super) choices: Vec<ChunkChoice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<Usage>,
+/// The chunks of a stream: what all of them begin with is written once.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    head: Vec<u8>,
+}
+
+impl Chunks {
+    pub(super) fn new(id: &str, created: u64, model: &str) -> Self {
+        let (id, model) = (Value::from(id), Value::from(model));
+        let head = format!(
+            "data: {{\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model},\"choices\":["
+        );
+        Self { head: head.into_bytes() }
+    }
+
+    /// Writes a chunk. What is written here are texts and numbers, which always become JSON.
+    pub(super) fn write(&self, out: &mut Vec<u8>, choice: Option<&ChunkChoice<'_>>, usage: Option<Usage>) {
+        let start = out.len();
+        out.extend_from_slice(&self.head);
+        let mut written = Ok(());
+        if let Some(choice) = choice {
+            written = serde_json::to_writer(&mut *out, choice);
+        }
+        out.push(b']');
+        if let Some(usage) = usage {
+            out.extend_from_slice(b",\"usage\":");
+            written = written.and(serde_json::to_writer(&mut *out, &usage));
+        }
+        out.extend_from_slice(b"}\n\n");
+        if written.is_err() {
+            out.truncate(start);
+        }
+    }
 }
 
 /// The choice of a chunk.
@@ -135,7 +158,14 @@ pub(super) struct Usage {
     total_tokens: u64,
     completion_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct PromptDetails {
+    cached_tokens: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -150,8 +180,10 @@ impl Usage {
         let prompt_tokens = choices.iter().map(|choice| choice.prompt).max().unwrap_or(0);
         let completion_tokens = sum(|choice| choice.completion);
         let details = CompletionDetails { reasoning_tokens: sum(|choice| choice.reasoning) };
+        let cached = choices.iter().filter_map(|choice| choice.cached).max();
         Self {
             prompt_tokens,
+            prompt_tokens_details: cached.map(|cached_tokens| PromptDetails { cached_tokens }),
             total_tokens: prompt_tokens.saturating_add(completion_tokens),
             completion_tokens,
             completion_tokens_details: counts_reasoning.then_some(details),
@@ -188,14 +220,14 @@ mod tests {
 
     #[test]
     fn the_prompt_counts_once() {
-        let one = TokenCounts { prompt: 5, completion: 7, reasoning: 2 };
+        let one = TokenCounts { prompt: 5, completion: 7, reasoning: 2, cached: Some(3) };
         let usage = Usage::of(&[one, one], true);
         let expected = json!({
             "prompt_tokens": 5, "total_tokens": 19, "completion_tokens": 14,
-            "completion_tokens_details": {"reasoning_tokens": 4},
+            "prompt_tokens_details": {"cached_tokens": 3}, "completion_tokens_details": {"reasoning_tokens": 4},
         });
         assert_eq!(serde_json::to_value(usage).ok(), Some(expected));
         let plain = serde_json::to_value(Usage::of(&[], false)).expect("counts are JSON");
-        assert!(plain.get("completion_tokens_details").is_none());
+        assert!(plain.get("completion_tokens_details").is_none() && plain.get("prompt_tokens_details").is_none());
     }
 }

@@ -14,6 +14,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
+use unspool::Parser;
 
 use super::{answer_id, json_body};
 use crate::app::App;
@@ -22,7 +23,7 @@ use crate::blocking;
 use crate::config::ReasoningField;
 use crate::constraint::Start;
 use crate::continuation::Source;
-use crate::engine::Reply;
+use crate::engine::{Again, Reply};
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
 use crate::request::{ChatBody, ChatRequest, Delivery};
@@ -102,13 +103,12 @@ pub(super) async fn reply(app: &Arc<App>, request: ChatRequest, surface: Surface
 async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Vec<Reply>, ApiError> {
     let mut request = Arc::new(request);
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
-    let prompt = Arc::new(app.prompt(&request).await?);
-    app.fit(&mut request, &prompt)?;
+    let prompt = Arc::new(app.prompt_that_fits(&mut request).await?);
     // Nobody else holds it any more, so nothing is copied.
     Arc::make_mut(&mut request).forget_conversation();
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
-    let start = parsers.first().map_or(Start::Answering, unspool::Parser::standing);
+    let start = parsers.first().map_or(Start::Answering, Parser::standing);
     let (own, asked) = (Arc::clone(app), Arc::clone(&request));
     let form = Arc::new(blocking::run(move || own.constrainer().form(&asked, start)).await?);
     let job =
@@ -117,10 +117,18 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
     let sources = try_join_all(parsers.iter().enumerate().map(start)).await?;
     let recorder = || app.raw_log().map(|log| log.recorder(request.hash));
     let prompt_tokens = prompt.tokens.unwrap_or_default();
-    let replies = parsers.into_iter().zip(sources).zip(observers);
     let interval = request.stream_interval.max(app.answers().stream_interval);
-    let reply = |((parser, source), observer): ((_, Source), _)| {
-        Reply::new(parser, source.recorded(recorder()), prompt_tokens).observed(observer).in_steps_of(interval)
+    let unseen = request.delivery == Delivery::Whole && app.backend().has_several();
+    let replies = parsers.into_iter().zip(sources).zip(observers).enumerate();
+    let reply = |(choice, ((parser, source), observer)): (_, ((Parser, Source), _))| {
+        let again = unseen.then(|| Again {
+            parser: parser.clone(),
+            job: job(choice),
+            continuations: Arc::clone(app.continuations()),
+            log: app.raw_log().cloned(),
+        });
+        let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
+        reply.observed(observer).in_steps_of(interval)
     };
     Ok(replies.map(reply).collect())
 }

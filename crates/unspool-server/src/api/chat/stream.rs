@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use futures_util::stream::{self, BoxStream, SelectAll, StreamExt as _};
-use serde::Serialize;
 use unspool::Diagnostic;
 
 use super::super::event_stream;
 use super::Frame;
-use super::chunk::{Chunk, ChunkChoice, Delta, Usage};
+use super::chunk::{ChunkChoice, Chunks, Delta, Usage};
 use crate::backend::BackendError;
 use crate::engine::Reply;
 use crate::error::ApiError;
@@ -26,15 +26,18 @@ pub(super) struct Counts {
     pub(super) continuous: bool,
 }
 
+/// So many bytes that are ready go out in one write.
+const TOGETHER: usize = 16 << 10;
+
 /// Streams the answers. Nothing is read from a backend before the client has taken what came before, and a client that goes
 /// away takes the whole stream with it, backends included.
 pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Response {
     let choices = replies.len();
-    let steps = replies.into_iter().enumerate().map(|(index, reply)| steps(index, reply));
     let writer = Writer {
+        chunks: Chunks::new(&frame.id, frame.created, &frame.model),
         frame,
         counts,
-        steps: stream::select_all(steps),
+        steps: Steps::of(replies),
         tokens: vec![TokenCounts::default(); choices],
         diagnostics: vec![Vec::new(); choices],
         error: None,
@@ -47,17 +50,49 @@ pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Respo
     event_stream(Body::from_stream(frames))
 }
 
-/// The steps of one choice, each with its index.
-type Steps = BoxStream<'static, (usize, Result<Step, BackendError>)>;
+/// A step, with its choice.
+type ChoiceStep = (usize, Result<Step, BackendError>);
 
-fn steps(index: usize, reply: Reply) -> Steps {
+/// The steps of all choices.
+enum Steps {
+    /// Of the only one.
+    One(Box<Reply>),
+    Several(SelectAll<BoxStream<'static, ChoiceStep>>),
+}
+
+impl Steps {
+    fn of(replies: Vec<Reply>) -> Self {
+        match <[Reply; 1]>::try_from(replies) {
+            Ok([reply]) => Self::One(Box::new(reply)),
+            Err(replies) => Self::Several(stream::select_all(replies.into_iter().enumerate().map(steps))),
+        }
+    }
+
+    async fn next(&mut self) -> Option<ChoiceStep> {
+        match self {
+            Self::One(reply) => reply.next().await.map(|step| (0, step)),
+            Self::Several(steps) => steps.next().await,
+        }
+    }
+
+    /// The next step, if it is there already.
+    fn next_if_ready(&mut self) -> Option<Option<ChoiceStep>> {
+        match self {
+            Self::One(reply) => reply.next_if_ready().map(|step| step.map(|step| (0, step))),
+            Self::Several(steps) => steps.next().now_or_never(),
+        }
+    }
+}
+
+fn steps((index, reply): (usize, Reply)) -> BoxStream<'static, ChoiceStep> {
     stream::unfold(reply, move |mut reply| async move { reply.next().await.map(|step| ((index, step), reply)) }).boxed()
 }
 
 struct Writer {
+    chunks: Chunks,
     frame: Frame,
     counts: Counts,
-    steps: SelectAll<Steps>,
+    steps: Steps,
     tokens: Vec<TokenCounts>,
     /// The oddities of each choice so far.
     diagnostics: Vec<Vec<Diagnostic>>,
@@ -73,14 +108,14 @@ enum Phase {
 }
 
 impl Writer {
-    /// The next bytes of the stream.
+    /// The next bytes of the stream: a chunk, and those that are ready behind it.
     async fn next(&mut self) -> Option<Bytes> {
+        let mut out = Vec::new();
         match self.phase {
             Phase::Roles => {
                 self.phase = Phase::Steps;
-                let mut out = Vec::new();
                 for index in 0..self.tokens.len() {
-                    self.write(&mut out, choice(index, Delta::role(&self.frame.role)));
+                    self.write(&mut out, &choice(index, Delta::role(&self.frame.role)));
                 }
                 return Some(out.into());
             }
@@ -88,20 +123,33 @@ impl Writer {
             Phase::Over => return None,
         }
         loop {
-            let Some((index, step)) = self.steps.next().await else {
-                self.phase = Phase::Over;
-                return Some(self.ending());
+            let next = match out.len() {
+                0 => self.steps.next().await,
+                1..TOGETHER => match self.steps.next_if_ready() {
+                    Some(next) => next,
+                    None => return Some(out.into()),
+                },
+                _ => return Some(out.into()),
             };
-            let mut out = Vec::new();
-            match step {
-                Ok(step) => self.step(&mut out, index, step),
-                // The other answers go on: a client stops reading at an error, so it is told last.
-                Err(error) => self.error = self.error.take().or(Some(error)),
-            }
-            if !out.is_empty() {
+            if !self.take(&mut out, next) {
                 return Some(out.into());
             }
         }
+    }
+
+    /// Writes what a step brings; whether more can come.
+    fn take(&mut self, out: &mut Vec<u8>, next: Option<ChoiceStep>) -> bool {
+        match next {
+            Some((index, Ok(step))) => self.step(out, index, step),
+            // The other answers go on: a client stops reading at an error, so it is told last.
+            Some((_, Err(error))) => self.error = self.error.take().or(Some(error)),
+            None => {
+                self.phase = Phase::Over;
+                self.ending(out);
+                return false;
+            }
+        }
+        true
     }
 
     fn step(&mut self, out: &mut Vec<u8>, index: usize, step: Step) {
@@ -121,32 +169,24 @@ impl Writer {
                 diagnostics: told.filter(|_| self.frame.diagnostics),
                 ..choice(index, delta)
             };
-            self.write(out, last);
+            self.write(out, &last);
         } else if !delta.is_empty() {
-            self.write(out, choice(index, delta));
+            self.write(out, &choice(index, delta));
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>, choice: ChunkChoice<'_>) {
-        let usage = self.counts.continuous.then(|| self.usage());
-        self.chunk(out, vec![choice], usage);
+    fn write(&self, out: &mut Vec<u8>, choice: &ChunkChoice<'_>) {
+        self.chunks.write(out, Some(choice), self.counts.continuous.then(|| self.usage()));
     }
 
-    fn chunk(&self, out: &mut Vec<u8>, choices: Vec<ChunkChoice<'_>>, usage: Option<Usage>) {
-        let Frame { id, created, model, .. } = &self.frame;
-        event(out, &Chunk { id, object: "chat.completion.chunk", created: *created, model, choices, usage });
-    }
-
-    fn ending(&mut self) -> Bytes {
-        let mut out = Vec::new();
+    fn ending(&mut self, out: &mut Vec<u8>) {
         if let Some(error) = self.error.take() {
             tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer");
-            event(&mut out, &ApiError::from(error).body());
+            out.extend_from_slice(format!("data: {}\n\n", ApiError::from(error).body()).as_bytes());
         } else if self.counts.usage {
-            self.chunk(&mut out, Vec::new(), Some(self.usage()));
+            self.chunks.write(out, None, Some(self.usage()));
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
-        out.into()
     }
 
     fn usage(&self) -> Usage {
@@ -156,15 +196,4 @@ impl Writer {
 
 fn choice(index: usize, delta: Delta) -> ChunkChoice<'static> {
     ChunkChoice { index, delta, logprobs: None, finish_reason: None, diagnostics: None, stop_reason: None }
-}
-
-/// Writes one event. What is written here are texts and numbers, which always become JSON.
-fn event(out: &mut Vec<u8>, data: &impl Serialize) {
-    let start = out.len();
-    out.extend_from_slice(b"data: ");
-    if serde_json::to_writer(&mut *out, data).is_err() {
-        out.truncate(start);
-        return;
-    }
-    out.extend_from_slice(b"\n\n");
 }

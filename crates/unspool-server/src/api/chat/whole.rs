@@ -49,6 +49,9 @@ impl Answer {
         let mut answer = Self::default();
         while let Some(step) = reply.next().await {
             let step = step?;
+            if step.anew {
+                answer = Self::default();
+            }
             answer.tokens = step.tokens;
             answer.ending = step.ending;
             step.events.into_iter().for_each(|event| answer.take(event));

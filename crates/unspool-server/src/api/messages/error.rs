@@ -8,10 +8,7 @@ use crate::error::ApiError;
 
 /// The body: `{"type": "error", "error": {"type", "message"}}`.
 pub(crate) fn body(error: &ApiError) -> Value {
-    let message = match &error.hint {
-        None => error.message.clone(),
-        Some(hint) => format!("{}\nhint: {hint}", error.message),
-    };
+    let message = error.overflow.as_ref().map_or_else(|| error.text(), |overflow| overflow.words_of_messages());
     json!({"type": "error", "error": {"type": kind(error.status), "message": message}})
 }
 

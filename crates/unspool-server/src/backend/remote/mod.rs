@@ -14,6 +14,7 @@
 mod dialect;
 mod http;
 mod lag;
+mod overflow;
 mod pool;
 mod sse;
 mod stream;
@@ -135,8 +136,8 @@ impl Remote {
             };
             match opened {
                 Ok(pieces) => return Ok(leased(pieces, lease)),
-                Err(error) if is_the_servers(error.fault) => {
-                    self.pool.failed(&lease, error.fault);
+                Err(error) if error.fault.is_the_servers() => {
+                    lease.failed(error.fault);
                     if others {
                         // Its words may quote the prompt.
                         tracing::warn!(fault = ?error.fault, "a backend failed before its answer began, another is asked");
@@ -155,9 +156,13 @@ impl Remote {
 async fn refusal(response: reqwest::Response) -> BackendError {
     let status = response.status().as_u16();
     let text = read_limited(response).await.unwrap_or_default();
-    let words = serde_json::from_slice(&text).ok().as_ref().and_then(dialect::error_message);
+    let body: Option<Value> = serde_json::from_slice(&text).ok();
+    let words = body.as_ref().and_then(dialect::error_message);
     let words = words.map_or_else(|| http::words(&String::from_utf8_lossy(&text)), |text| http::words(&text));
-    let error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    let mut error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
+    if matches!(status, 400 | 413 | 422) {
+        error.overflow = overflow::told(body.as_ref(), &words).map(Box::new);
+    }
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
         _ => error,
@@ -179,15 +184,6 @@ fn constrained(error: BackendError, job: &Job) -> BackendError {
     }
 }
 
-/// Whether a fault is the server's own, so that another may do better.
-fn is_the_servers(fault: BackendFault) -> bool {
-    match fault {
-        BackendFault::Unreachable | BackendFault::TimedOut | BackendFault::Died | BackendFault::BadAnswer => true,
-        BackendFault::Refused(status) => matches!(status, 429 | 500 | 502 | 503 | 504),
-        BackendFault::Exhausted | BackendFault::CannotWrite => false,
-    }
-}
-
 /// Waits for the first piece, so that a failure before it is known.
 async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     match pieces.next().await {
@@ -197,10 +193,16 @@ async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     }
 }
 
-/// The pieces with the server's lease, which ends with them.
+/// The pieces with the server's lease, which ends with them. A server that fails in the middle is known to have failed.
 fn leased(pieces: Pieces, lease: Lease) -> Pieces {
-    streams::unfold((pieces, lease), |(mut pieces, lease)| async { Some((pieces.next().await?, (pieces, lease))) })
-        .boxed()
+    let next = |(mut pieces, lease): (Pieces, Lease)| async {
+        let piece = pieces.next().await?;
+        if let Err(error) = &piece {
+            lease.failed(error.fault);
+        }
+        Some((piece, (pieces, lease)))
+    };
+    streams::unfold((pieces, lease), next).boxed()
 }
 
 /// The address without what the kind's paths begin with.
@@ -235,6 +237,10 @@ impl Backend for Remote {
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>> {
         pool::watch(&self.pool, &self.http);
         Box::pin(async move { self.open_somewhere(&job).await })
+    }
+
+    fn has_several(&self) -> bool {
+        self.pool.len() > 1
     }
 
     fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {

@@ -55,14 +55,6 @@ impl Pool {
         Some(Lease { pool: Arc::clone(self), index })
     }
 
-    /// A server has failed. One that cannot be reached is passed over from now on, if anybody looks whether it comes back.
-    pub(super) fn failed(&self, lease: &Lease, fault: BackendFault) {
-        let gone = !matches!(fault, BackendFault::Refused(_) | BackendFault::BadAnswer);
-        if gone && self.is_watched() {
-            self.set_well(lease.index, false);
-        }
-    }
-
     fn is_watched(&self) -> bool {
         self.members.len() > 1 && !self.interval.is_zero()
     }
@@ -94,6 +86,14 @@ impl Lease {
 
     pub(super) fn index(&self) -> usize {
         self.index
+    }
+
+    /// The server has failed. One that cannot be reached is passed over from now on, if anybody looks whether it comes back.
+    pub(super) fn failed(&self, fault: BackendFault) {
+        let gone = !matches!(fault, BackendFault::Refused(_) | BackendFault::BadAnswer);
+        if gone && self.pool.is_watched() {
+            self.pool.set_well(self.index, false);
+        }
     }
 }
 
@@ -151,14 +151,14 @@ mod tests {
     fn one_that_is_not_well_is_the_last_resort() {
         let pool = pool(2);
         let first = pool.lease(&[]).expect("there are servers");
-        pool.failed(&first, BackendFault::Unreachable);
+        first.failed(BackendFault::Unreachable);
         let (gone, other) = (first.index(), 1 - first.index());
         drop(first);
         let held: Vec<usize> = (0..3).filter_map(|_| pool.lease(&[])).map(|lease| lease.index()).collect();
         assert_eq!(held, [other; 3]);
         assert_eq!(pool.lease(&[other]).map(|lease| lease.index()), Some(gone));
         let refused = pool.lease(&[]).expect("there are servers");
-        pool.failed(&refused, BackendFault::Refused(503));
+        refused.failed(BackendFault::Refused(503));
         assert_eq!(
             pool.lease(&[]).map(|lease| lease.index()),
             Some(other),

@@ -1,5 +1,7 @@
 //! Server-sent events, as they come in: whatever the cuts of the bytes, and in whatever form servers write them.
 
+use memchr::memchr2;
+
 /// Most bytes of one event. A longer one is no answer of a completions server.
 pub(super) const LONGEST_EVENT: usize = 16 << 20;
 
@@ -8,10 +10,12 @@ pub(super) const LONGEST_EVENT: usize = 16 << 20;
 pub(super) struct TooLong;
 
 /// Takes bytes and gives the data of events. Lines may end with `\n`, `\r\n` or `\r`; comments and fields other than `data`
-/// are passed over.
+/// are passed over. What lies in the bytes as a whole is given from there; only what is cut is kept.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
+    /// The beginning of a line.
     line: Vec<u8>,
+    /// The data of an event whose end has not come.
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
@@ -22,6 +26,8 @@ impl EventReader {
     /// Takes more bytes; calls `event` with the data of each event that is complete.
     pub(super) fn push(&mut self, bytes: &[u8], event: &mut impl FnMut(&[u8])) -> Result<(), TooLong> {
         let mut rest = bytes;
+        // The only data of an event so far, if it lies in these bytes.
+        let mut whole = None;
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_return)
                 && let Some(after) = rest.strip_prefix(b"\n")
@@ -29,50 +35,79 @@ impl EventReader {
                 rest = after;
                 continue;
             }
-            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+            let end = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
             let (line, after) = rest.split_at(end);
-            if self.line.len() + self.data.len() + line.len() > LONGEST_EVENT {
+            if self.line.len() + self.data.len() + whole.map_or(0, <[u8]>::len) + line.len() > LONGEST_EVENT {
                 return Err(TooLong);
             }
-            self.line.extend_from_slice(line);
-            let Some((ending, after)) = after.split_first() else { break };
+            let Some((ending, after)) = after.split_first() else {
+                self.line.extend_from_slice(line);
+                break;
+            };
             self.after_return = *ending == b'\r';
             rest = after;
-            self.end_line(event);
+            if self.line.is_empty() {
+                self.line_of(line, &mut whole, event);
+            } else {
+                let mut begun = std::mem::take(&mut self.line);
+                begun.extend_from_slice(line);
+                self.keep(&mut whole);
+                let mut cut = None;
+                self.line_of(&begun, &mut cut, event);
+                self.keep(&mut cut);
+                begun.clear();
+                self.line = begun;
+            }
         }
+        self.keep(&mut whole);
         Ok(())
     }
 
     /// The bytes are over; some servers leave the last blank line out.
     pub(super) fn finish(&mut self, event: &mut impl FnMut(&[u8])) {
-        if !self.line.is_empty() {
-            self.end_line(event);
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            let mut whole = None;
+            self.line_of(&line, &mut whole, event);
+            self.keep(&mut whole);
         }
-        self.end_event(event);
+        self.end_event(None, event);
     }
 
-    fn end_line(&mut self, event: &mut impl FnMut(&[u8])) {
-        let mut line = std::mem::take(&mut self.line);
-        if !std::mem::replace(&mut self.begun, true) && line.starts_with(b"\xef\xbb\xbf") {
-            line.drain(..3);
-        }
+    fn line_of<'a>(&mut self, line: &'a [u8], whole: &mut Option<&'a [u8]>, event: &mut impl FnMut(&[u8])) {
+        let mark: &[u8] = b"\xef\xbb\xbf";
+        let line =
+            if std::mem::replace(&mut self.begun, true) { line } else { line.strip_prefix(mark).unwrap_or(line) };
         if line.is_empty() {
-            self.end_event(event);
-        } else if let Some(data) = line.strip_prefix(b"data:") {
-            if self.has_data {
-                self.data.push(b'\n');
-            }
-            self.has_data = true;
-            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+            return self.end_event(whole.take(), event);
         }
-        line.clear();
-        self.line = line;
+        let Some(data) = line.strip_prefix(b"data:") else { return };
+        let data = data.strip_prefix(b" ").unwrap_or(data);
+        if self.has_data || whole.is_some() {
+            self.keep(whole);
+            self.data.push(b'\n');
+            self.data.extend_from_slice(data);
+        } else {
+            *whole = Some(data);
+        }
     }
 
-    fn end_event(&mut self, event: &mut impl FnMut(&[u8])) {
-        if std::mem::take(&mut self.has_data) {
-            event(&self.data);
-            self.data.clear();
+    /// Keeps data whose event goes on behind the bytes where it lies.
+    fn keep(&mut self, whole: &mut Option<&[u8]>) {
+        if let Some(data) = whole.take() {
+            self.has_data = true;
+            self.data.extend_from_slice(data);
+        }
+    }
+
+    fn end_event(&mut self, whole: Option<&[u8]>, event: &mut impl FnMut(&[u8])) {
+        match whole {
+            Some(data) => event(data),
+            None if std::mem::take(&mut self.has_data) => {
+                event(&self.data);
+                self.data.clear();
+            }
+            None => {}
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
 use crate::head::{Advance, Program, Thread};
 use crate::json::write::string_piece;
+use crate::marks::Blanks;
 use crate::scan::{Match, blanks, prefix};
 
 /// A body of elements being read.
@@ -85,12 +86,12 @@ impl<'s> Turn<'s, '_, '_> {
 
     /// What may stand behind an element.
     fn structure(&self) -> Structure<'s> {
-        Structure { literals: &self.spec.structure, most: self.cx.limits.blank, blanks }
+        Structure { literals: &self.spec.structure, most: self.cx.limits.blank, blanks: Blanks::default() }
     }
 
     /// The openers of calls.
     fn calls(&self) -> Structure<'s> {
-        Structure { literals: &self.spec.call_open, most: self.cx.limits.blank, blanks }
+        Structure { literals: &self.spec.call_open, most: self.cx.limits.blank, blanks: Blanks::default() }
     }
 
     /// Takes `len` bytes that are read as `read`.
@@ -244,7 +245,8 @@ impl Elements {
                 Match::Partial => return Some(Found::Undecided),
                 Match::Full(_) if !self.tree.is_open() => return Some(Found::End),
                 Match::Full(n) => {
-                    let structure = Structure { literals: &ender.followers, most: turn.cx.limits.blank, blanks };
+                    let structure =
+                        Structure { literals: &ender.followers, most: turn.cx.limits.blank, blanks: Blanks::default() };
                     match self.look.past.follows(bytes, n, &structure) {
                         Match::Full(_) => return Some(Found::End),
                         // Where the output is cut, a value that was not closed must not look complete.

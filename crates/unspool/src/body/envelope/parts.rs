@@ -102,6 +102,11 @@ impl Head {
         self.bytes <= limits.head
     }
 
+    /// How many bytes more it may have.
+    pub(super) fn room(&self, limits: &Limits) -> usize {
+        limits.head.saturating_sub(self.bytes)
+    }
+
     /// A step is over that took `taken` of its input.
     pub(super) fn end_step(&mut self, taken: &str, limits: &Limits) {
         let new = taken.get(self.from..).unwrap_or_default();
@@ -182,7 +187,7 @@ impl Unplaced {
 
     /// Bytes that are kept.
     pub(super) fn len(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.key.len()
     }
 
     /// The members, if there are some and each is a parameter.

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Most digits of a hexadecimal, octal or binary number that are turned into decimal ones; the work grows with their square.
-const MOST_RADIX_DIGITS: usize = 4096;
+use crate::typing::with_base;
 
 /// The JSON text of a Python number, or nothing if `text` is none.
 ///
@@ -18,16 +17,10 @@ pub(super) fn to_json(text: &str) -> Option<Cow<'_, str>> {
         b'+' => ("", &text[1..]),
         _ => ("", text),
     };
-    let radix = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] => Some(16),
-        [b'0', b'o' | b'O', ..] => Some(8),
-        [b'0', b'b' | b'B', ..] => Some(2),
-        _ => None,
-    };
-    let number = match radix {
-        Some(radix) => with_radix(&digits[2..], radix)?,
-        None => decimal(digits)?,
-    };
+    if let Some(number) = with_base(text) {
+        return Some(number);
+    }
+    let number = decimal(digits)?;
     let json = format!("{sign}{number}");
     let is_integer = json.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     if !is_integer && json.parse::<f64>().is_ok_and(f64::is_infinite) {
@@ -37,12 +30,12 @@ pub(super) fn to_json(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Whether `digits` is a run of digits with single `_` between them.
-fn is_run(digits: &str, radix: u32) -> bool {
+fn is_run(digits: &str) -> bool {
     !digits.is_empty()
         && !digits.starts_with('_')
         && !digits.ends_with('_')
         && !digits.contains("__")
-        && digits.chars().all(|c| c == '_' || c.is_digit(radix))
+        && digits.chars().all(|c| c == '_' || c.is_ascii_digit())
 }
 
 /// A decimal number: leading zeros go, and a missing digit before or after the point comes.
@@ -55,7 +48,7 @@ fn decimal(text: &str) -> Option<String> {
         Some((whole, fraction)) => (whole, Some(fraction)),
         None => (mantissa, None),
     };
-    let part_fits = |part: &str| part.is_empty() || is_run(part, 10);
+    let part_fits = |part: &str| part.is_empty() || is_run(part);
     if !part_fits(whole) || !fraction.is_none_or(part_fits) || (whole.is_empty() && fraction.is_none_or(str::is_empty))
     {
         return None;
@@ -72,38 +65,12 @@ fn decimal(text: &str) -> Option<String> {
     }
     if let Some(exponent) = exponent {
         let power = exponent[1..].trim_start_matches(['+', '-']);
-        if exponent.len() - power.len() > 2 || !is_run(power, 10) {
+        if exponent.len() - power.len() > 2 || !is_run(power) {
             return None;
         }
         json.extend(exponent.chars().filter(|c| *c != '_'));
     }
     Some(json)
-}
-
-/// A number of another radix in decimal digits.
-fn with_radix(text: &str, radix: u32) -> Option<String> {
-    const LIMB: u64 = 1_000_000_000;
-    let text = text.strip_prefix('_').unwrap_or(text);
-    if !is_run(text, radix) || text.len() > MOST_RADIX_DIGITS {
-        return None;
-    }
-    let mut limbs: Vec<u64> = Vec::new();
-    for digit in text.chars().filter_map(|c| c.to_digit(radix)) {
-        let mut carry = u64::from(digit);
-        for limb in &mut limbs {
-            let value = *limb * u64::from(radix) + carry;
-            *limb = value % LIMB;
-            carry = value / LIMB;
-        }
-        if carry > 0 {
-            limbs.push(carry);
-        }
-    }
-    let mut decimal = limbs.last().map_or_else(|| "0".to_owned(), u64::to_string);
-    for limb in limbs.iter().rev().skip(1) {
-        decimal.push_str(&format!("{limb:09}"));
-    }
-    Some(decimal)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::text::{Escape, Quotes};
 use super::{Kwargs, Move, Reader, State};
 use crate::diagnostic::DiagnosticKind;
 use crate::json::write::string_piece;
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 impl Kwargs {
     /// Inside a string.
@@ -83,16 +83,23 @@ impl Kwargs {
     }
 
     fn write_text(&mut self, reader: &mut Reader<'_, '_>, from: usize, to: usize) {
-        let Self { writer, .. } = self;
-        string_piece(reader.input.get(from..to).unwrap_or_default(), |piece| writer.put(reader.cx.out, piece));
-        if self.writer.held.len() > reader.cx.limits.argument {
-            reader.cx.out.note(
-                DiagnosticKind::LimitReached,
-                from,
-                "",
-                "the first item of a bracket is too long to wait for its end",
-            );
-            self.settle(reader.cx.out);
+        let most = reader.cx.limits.argument;
+        let (mut from, text) = (from, reader.input.get(from..to).unwrap_or_default());
+        let mut rest = text;
+        while !rest.is_empty() {
+            // What is held is written in portions that surely fit, at the end in characters: the limit is passed at the same one
+            // however the input is cut. Within JSON a byte may become six.
+            let room = most.saturating_sub(self.writer.held.len()) / 6;
+            let portion = if self.writer.unknown == 0 { rest } else { deciding(rest, room.saturating_sub(4)) };
+            let Self { writer, .. } = self;
+            string_piece(portion, |piece| writer.put(reader.cx.out, piece));
+            if self.writer.held.len() > most {
+                let message = "the first item of a bracket is too long to wait for its end";
+                reader.cx.out.note(DiagnosticKind::LimitReached, from, "", message);
+                self.settle(reader.cx.out);
+            }
+            from += portion.len();
+            rest = &rest[portion.len()..];
         }
     }
 }

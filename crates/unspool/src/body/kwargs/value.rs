@@ -227,16 +227,18 @@ impl Kwargs {
         let State::Number(text) = &mut self.state else { return Move::Go(at) };
         let rest = reader.input.as_bytes().get(at..).unwrap_or_default();
         let mut n = 0;
-        while let Some(&byte) = rest.get(n).filter(|b| number_goes_on(text, **b)) {
+        let is_short = |text: &String| text.len() <= reader.cx.limits.argument;
+        while let Some(&byte) = rest.get(n).filter(|b| is_short(text) && number_goes_on(text, **b)) {
             text.push(char::from(byte));
             n += 1;
         }
-        if text.len() > reader.cx.limits.argument {
-            reader.cx.out.note(DiagnosticKind::LimitReached, at, "", "a number of the arguments is too long");
+        let end = at + n;
+        if !is_short(text) {
+            reader.cx.out.note(DiagnosticKind::LimitReached, end, "", "a number of the arguments is too long");
         } else if n == rest.len() {
-            return Move::More(at + n);
+            return Move::More(end);
         }
-        if self.finish_number(reader, at) { Move::Go(at + n) } else { Move::Broken(at + n) }
+        if self.finish_number(reader, end) { Move::Go(end) } else { Move::Broken(end) }
     }
 
     /// Writes a number whose end is known. False: it is none.

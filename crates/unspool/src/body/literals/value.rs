@@ -22,6 +22,8 @@ pub(super) struct Pending {
     text: String,
     /// It is a string, whose opening quote is written.
     opened: bool,
+    /// It goes on with a run of white space that is too long to be framing.
+    in_long_run: bool,
     /// Its first bytes, while they may be a number, a boolean or null; `None`: they are none.
     scalar: Option<String>,
 }
@@ -38,7 +40,8 @@ impl Pending {
         let want = Want::Schema(type_of(reader, of));
         let forms = Forms::of(want, reader.spec.rules(reader.cx.limits.depth));
         let guess = if forms.is_string_only() { Guess::String } else { Guess::Start };
-        Self { of, forms, guess, trims, text: String::new(), opened: false, scalar: trims.then(String::new) }
+        let scalar = trims.then(String::new);
+        Self { of, forms, guess, trims, text: String::new(), opened: false, in_long_run: false, scalar }
     }
 
     /// What is held although it is part of the value.
@@ -83,9 +86,11 @@ impl Pending {
             reader.put_string(&self.text);
             reader.put_string(text);
             self.text.clear();
+            self.in_long_run = false;
         }
         self.text.push_str(blank);
-        if self.text.len() > reader.cx.limits.blank {
+        self.in_long_run |= self.text.len() > reader.cx.limits.blank;
+        if self.in_long_run {
             reader.put_string(&self.text);
             self.text.clear();
         }

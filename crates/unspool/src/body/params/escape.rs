@@ -1,14 +1,9 @@
-//! XML entities and CDATA in values, and a byte-level tokenizer's marks for white space.
+//! XML entities and CDATA in values.
 
 use std::borrow::Cow;
 
-use crate::scan::is_blank;
-
 pub(super) const CDATA: &str = "<![CDATA[";
 pub(super) const CDATA_END: &str = "]]>";
-
-/// First byte of both marks in UTF-8: U+0120 for a blank, U+010A for a line break.
-pub(super) const MARK: u8 = 0xc4;
 
 /// Longest entity, `&` and `;` included.
 const LONGEST_ENTITY: usize = 10;
@@ -79,34 +74,4 @@ pub(crate) fn decode(text: &str) -> Cow<'_, str> {
         rest = &rest[text..];
     }
     Cow::Owned(out)
-}
-
-/// What the two bytes of a mark stand for.
-pub(super) fn mark(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [MARK, 0xa0, ..] => Some(" "),
-        [MARK, 0x8a, ..] => Some("\n"),
-        _ => None,
-    }
-}
-
-/// White space and marks at the start of `input`, in bytes.
-pub(super) fn blanks(input: &[u8]) -> usize {
-    let mut at = 0;
-    loop {
-        match input.get(at) {
-            Some(b) if is_blank(*b) => at += 1,
-            Some(&MARK) if mark(&input[at..]).is_some() => at += 2,
-            _ => return at,
-        }
-    }
-}
-
-/// `text` with each mark as two blanks, so that offsets stay.
-pub(crate) fn blank_marks(text: &str) -> Cow<'_, str> {
-    if text.contains(['\u{120}', '\u{10a}']) {
-        Cow::Owned(text.replace(['\u{120}', '\u{10a}'], "  "))
-    } else {
-        Cow::Borrowed(text)
-    }
 }

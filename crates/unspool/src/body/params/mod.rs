@@ -14,7 +14,6 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::escape::blank_marks;
 use self::opening::{Head, Opening, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
@@ -165,7 +164,7 @@ impl Params {
 fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
     if !opening.is_under_way() {
         loop {
-            turn.at += (turn.spec.blanks)(turn.rest().as_bytes());
+            turn.at += turn.spec.blanks.before(turn.rest().as_bytes());
             match first_match(&turn.spec.tails, turn.rest().as_bytes()) {
                 Match::Full(n) => turn.at += n,
                 Match::Partial if !turn.is_last() => return Next::Wait,
@@ -195,31 +194,27 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
         }
         Tried::Wait if turn.is_last() => cut_opening(turn, opening),
         Tried::Wait => Next::Wait,
-        Tried::No(Some(head)) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
-        Tried::No(failed) => no_opening(turn, failed),
+        Tried::No(Some(head), _) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
+        Tried::No(None, fitted) => Next::To(State::Skip(Skip::behind(fitted))),
+        Tried::No(Some(head), _) => no_opening(turn, &head),
     }
 }
 
-/// No template fits; `failed` is one that failed after its key.
-fn no_opening(turn: &mut Turn<'_, '_, '_>, failed: Option<Box<Head>>) -> Next {
+/// No template fits; this one failed after its key.
+fn no_opening(turn: &mut Turn<'_, '_, '_>, head: &Head) -> Next {
     let held = turn.rest();
-    match failed {
-        Some(head) => {
-            // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
-            if let Some(key) = head.thread.value(Slot::Key, held) {
-                turn.object.key(turn.cx.out, &turn.spec.key(key));
-            }
-            let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
-            // What its half-read attributes left is still to come.
-            let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
-            if !lost.is_empty() {
-                turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
-            }
-            turn.at += read;
-            Next::Over(Status::Broken)
-        }
-        None => Next::To(State::Skip(Skip::default())),
+    // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
+    if let Some(key) = head.thread.value(Slot::Key, held) {
+        turn.object.key(turn.cx.out, &turn.spec.key(key));
     }
+    let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
+    // What its half-read attributes left is still to come.
+    let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
+    if !lost.is_empty() {
+        turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
+    }
+    turn.at += read;
+    Next::Over(Status::Broken)
 }
 
 /// Behind a key whose value's opener is missing, text up to the value's closer is the value. If the call's closer or the
@@ -234,6 +229,9 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
         let Some(at) = spec.in_value.find(bytes, from.min(bytes.len())) else {
             return wait_for_value(turn, opening, head, bytes.len());
         };
+        if at - start > turn.cx.limits.argument {
+            return no_opening(turn, &head);
+        }
         let close = spec.template(head.template).close.at(&bytes[at..]);
         match (close, first_match(&spec.structure, &bytes[at..])) {
             (Match::Full(_), _) => {
@@ -245,7 +243,7 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
                     None => Next::To(State::default()),
                 };
             }
-            (_, Match::Full(_)) => return no_opening(turn, Some(head)),
+            (_, Match::Full(_)) => return no_opening(turn, &head),
             (Match::Partial, _) | (_, Match::Partial) => return wait_for_value(turn, opening, head, at),
             (Match::No, Match::No) => from = at + 1,
         }
@@ -255,10 +253,20 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
 /// The value's end has not come; too long a wait is none.
 fn wait_for_value(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>, searched: usize) -> Next {
     if searched - head.thread.pos > turn.cx.limits.argument {
-        return no_opening(turn, Some(head));
+        return no_opening(turn, &head);
+    }
+    if turn.is_last() {
+        let held = turn.rest();
+        if let Some(key) = head.thread.value(Slot::Key, held) {
+            turn.object.key(turn.cx.out, &turn.spec.key(key));
+        }
+        turn.at += head.thread.pos;
+        note_cut_opening(turn, held[head.thread.pos..searched.min(held.len())].trim());
+        turn.at = turn.input.len();
+        return Next::Over(Status::Done { complete: false });
     }
     opening.keep(head, searched);
-    if turn.is_last() { cut_opening(turn, opening) } else { Next::Wait }
+    Next::Wait
 }
 
 /// The output ends between two parameters (half a marker apart).

@@ -1,14 +1,12 @@
 //! A parameter's opening: the templates tried one after the other over the held bytes.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
-use super::{ParamsSpec, escape};
+use super::ParamsSpec;
 use crate::format::template::Slot;
 use crate::head::{Advance, Thread};
 use crate::limits::Limits;
-use crate::scan::Match;
+use crate::scan::{Match, deciding};
 
 /// The templates that may still fit, in order, and how far each has been read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -18,6 +16,8 @@ pub(super) struct Opening {
     failed: Option<Box<Head>>,
     /// How far the bytes behind that one have been looked through for the end of a value without an opener.
     searched: usize,
+    /// How many bytes those that failed have read at most.
+    fitted: usize,
 }
 
 /// A template's opening, as far as it has been read.
@@ -35,8 +35,8 @@ pub(super) enum Tried {
     Wait,
     /// This one fits.
     Fits(Head),
-    /// None fits; one that failed after its key, if there is one.
-    No(Option<Box<Head>>),
+    /// None fits: one that failed after its key, if there is one, and how many bytes fitted at most.
+    No(Option<Box<Head>>, usize),
 }
 
 impl Opening {
@@ -67,22 +67,24 @@ impl Opening {
     pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, (limits, may_lack): (&Limits, bool)) -> Tried {
         if self.heads.is_empty() && self.failed.is_none() {
             self.heads = heads(spec, held.as_bytes(), may_lack);
+            self.fitted = 0;
         }
-        let held = if spec.marks { escape::blank_marks(held) } else { Cow::Borrowed(held) };
+        let held = deciding(held, limits.head);
         while let Some(head) = self.heads.first_mut() {
-            match head.thread.advance(&spec.template(head.template).opening, &held, false, limits) {
+            match head.thread.advance(&spec.template(head.template).opening, held, false, limits) {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
                 Advance::More | Advance::Fail | Advance::Another | Advance::Ended => {
+                    self.fitted = self.fitted.max(head.thread.pos);
                     let head = self.heads.remove(0);
-                    let has_key = !head.lacks_opener && head.thread.value(Slot::Key, &held).is_some();
+                    let has_key = !head.lacks_opener && head.thread.value(Slot::Key, held).is_some();
                     if self.failed.is_none() && has_key {
                         self.failed = Some(Box::new(head));
                     }
                 }
             }
         }
-        Tried::No(self.failed.take())
+        Tried::No(self.failed.take(), self.fitted)
     }
 
     /// Keeps the one that failed after its key, until it is known where its value ends.

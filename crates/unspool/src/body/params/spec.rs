@@ -10,7 +10,8 @@ use crate::format::file::{Escape, Tools, Trim, Typed};
 use crate::format::template::{Part, Slot, Template};
 use crate::head::{Program, ends_name};
 use crate::limits::Limits;
-use crate::scan::{Cut, FirstBytes, Literal, Match, blanks, cuts};
+use crate::marks::{Blanks, MARK};
+use crate::scan::{Cut, FirstBytes, Literal, Match, cuts};
 use crate::told::Told;
 use crate::typing::Rules;
 
@@ -42,10 +43,8 @@ pub(crate) struct ParamsSpec {
     pub(super) escape: bool,
     /// Entities in keys.
     attr: bool,
-    /// Byte-level marks are white space.
-    pub(super) marks: bool,
-    /// Counts the white space at the start of a text.
-    pub(super) blanks: fn(&[u8]) -> usize,
+    /// What counts as white space in tags.
+    pub(super) blanks: Blanks,
     silent: crate::format::file::Silent,
     python: bool,
 }
@@ -79,8 +78,9 @@ impl ParamsSpec {
         if tools.param.is_empty() {
             return Err("`{params}` needs `tools.param`, the template of one parameter".into());
         }
-        let templates =
-            tools.param.iter().map(|source| ParamTemplate::new(source, tools.loose)).collect::<Result<Vec<_>, _>>()?;
+        let blanks = Blanks { marks: tools.params.marks };
+        let read = |source: &String| ParamTemplate::new(source, tools.loose, blanks);
+        let templates = tools.param.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let enders = enders(&follow);
         let call_tags = follow.call_close.iter().filter_map(ClosingTag::of).collect();
         let mut after_call = follow.call_close;
@@ -90,7 +90,7 @@ impl ParamsSpec {
         let structure: Vec<Literal> =
             tails.iter().chain(templates.iter().map(|t| &t.first)).chain(&after_call).cloned().collect();
         let words = &tools.params;
-        let (escape, marks) = (words.escape == Escape::Xml, words.marks);
+        let escape = words.escape == Escape::Xml;
         let in_value = templates
             .iter()
             .flat_map(|t| [&t.close, &t.first])
@@ -98,7 +98,7 @@ impl ParamsSpec {
             .filter_map(Literal::first_byte)
             .chain(templates.iter().any(|t| t.tag.is_some()).then_some(b'<'))
             .chain(escape.then_some([b'<', b'&']).into_iter().flatten())
-            .chain(marks.then_some(escape::MARK));
+            .chain(blanks.marks.then_some(MARK));
         Ok(Self {
             in_value: FirstBytes::new(in_value),
             in_skip: FirstBytes::new(structure.iter().filter_map(Literal::first_byte)),
@@ -114,8 +114,7 @@ impl ParamsSpec {
             trim: words.trim == Trim::All,
             escape,
             attr: words.attr == Escape::Xml,
-            marks,
-            blanks: if marks { escape::blanks } else { blanks },
+            blanks,
             silent: tools.silent,
             python: tools.python,
         })
@@ -144,13 +143,14 @@ impl ParamsSpec {
                 Match::No => {}
                 Match::Partial => return Match::Partial,
                 Match::Full(n) => {
-                    let gap = (self.blanks)(&rest[n..]);
+                    let gap = self.blanks.before(&rest[n..]);
                     let behind = &rest[n + gap..];
-                    return match first_match(&self.after_call, behind) {
-                        _ if gap > most || tag.literal().at(behind) != Match::No => Match::No,
-                        Match::Full(_) => Match::Full(n),
-                        _ if behind.is_empty() => Match::Partial,
-                        other => other,
+                    return match (tag.literal().at(behind), first_match(&self.after_call, behind)) {
+                        _ if gap > most => Match::No,
+                        (Match::Partial, _) => Match::Partial,
+                        (Match::Full(_), _) => Match::No,
+                        (Match::No, Match::Full(_)) => Match::Full(n),
+                        (Match::No, other) => other,
                     };
                 }
             }
@@ -174,7 +174,7 @@ impl ParamsSpec {
 }
 
 impl ParamTemplate {
-    fn new(source: &str, loose: bool) -> Result<Self, Told> {
+    fn new(source: &str, loose: bool, blanks: Blanks) -> Result<Self, Told> {
         let wrong = |what: &str| Told::from(format!("parameter template {source:?}: {what}"));
         let template = Template::parse(source).map_err(|e| e.message)?;
         let value = template.position(|s| s == Slot::Value).ok_or_else(|| wrong("it has no `{value}`"))?;
@@ -184,7 +184,7 @@ impl ParamTemplate {
         let (mut before, mut after) = (template.parts[..value].to_vec(), template.parts[value + 1..].to_vec());
         let lead = before.last_mut().map(|part| cut_framing(part, |text| text.trim_end().len()..text.len()));
         let trail = after.first_mut().map(|part| cut_framing(part, |text| 0..text.len() - text.trim_start().len()));
-        let opening = Program::new(&before, loose);
+        let opening = Program::new(&before, loose).with_blanks(blanks);
         let first = opening.first_literal().cloned().ok_or_else(|| wrong("it does not begin with a literal"))?;
         if opening.ends_in_slot() {
             return Err(wrong("no literal stands between a slot and `{value}`"));

@@ -9,6 +9,7 @@ use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Typed;
 use crate::format::template::Slot;
 use crate::json::write::string_piece;
+use crate::scan::deciding;
 use crate::schema::{Kinds, TypeId};
 use crate::typing::{Forms, Guess, Want, convert, object};
 
@@ -151,14 +152,15 @@ impl Taking {
 impl Held {
     /// Takes a piece; true if the value is a string now, and written as far as it goes.
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) -> bool {
-        self.text.push_str(piece);
-        self.guess = self.guess.after(self.forms, piece, self.text.len());
+        let room = turn.cx.limits.argument.saturating_sub(self.text.len());
+        let (first, rest) = piece.split_at(deciding(piece, room).len());
+        self.text.push_str(first);
+        self.guess = self.guess.after(self.forms, first, self.text.len());
         if self.guess != Guess::String {
-            if self.text.len() <= turn.cx.limits.argument {
+            if first.len() <= room {
                 return false;
             }
-            let before = self.text.len() - piece.len();
-            let at = turn.at + turn.cx.limits.argument.saturating_sub(before);
+            let at = turn.at + room;
             let message = "a value is too long to be typed; it is given as a string";
             turn.cx.out.note(DiagnosticKind::LimitReached, at, "", message);
         }
@@ -166,7 +168,9 @@ impl Held {
             turn.object.key(turn.cx.out, &key);
         }
         turn.cx.out.args("\"");
-        string_piece(&self.text, |json| turn.cx.out.args(json));
+        for text in [&*self.text, rest] {
+            string_piece(text, |json| turn.cx.out.args(json));
+        }
         true
     }
 

@@ -14,6 +14,7 @@ use crate::body::ends::LookPast;
 use crate::body::tag::{self, ClosingTag, Tag, closes};
 use crate::format::template::Slot;
 use crate::json::write::string_piece;
+use crate::marks::{MARK, mark};
 use crate::scan::{Match, blanks, is_blank, prefix};
 
 /// An open value.
@@ -28,6 +29,8 @@ pub(super) struct Value {
     scanned: usize,
     /// Bytes at the start of the rest that are white space and may be trimmed.
     held_blanks: usize,
+    /// Bytes at the start of the rest that an opening has read which did not fit: none of them begins one.
+    no_opening: usize,
     /// The rest goes on with a run of white space that is too long to be trimmed.
     in_long_run: bool,
     look: Look,
@@ -84,6 +87,7 @@ impl Value {
             in_cdata: false,
             scanned: 0,
             held_blanks: 0,
+            no_opening: 0,
             in_long_run: false,
             look: Look::default(),
             key: turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default()).into(),
@@ -116,14 +120,16 @@ impl Value {
                 }
                 Found::Undecided => return self.pause(turn, at),
                 Found::End(closer) => {
-                    self.tell_end(turn, at, closer);
-                    self.end(turn, at, closer);
+                    let framing = self.give_to_end(turn, at);
+                    self.tell_end(turn, framing, closer);
+                    self.end(turn, framing, closer);
                     return Next::To(State::default());
                 }
                 Found::Misspelled(closer) => {
+                    let framing = self.give_to_end(turn, at);
                     let read = turn.spec.template(self.template).close.text();
-                    turn.repaired(at, &turn.rest()[at..at + closer], read);
-                    self.end(turn, at, closer);
+                    turn.repaired(framing, &turn.rest()[framing..framing + closer], read);
+                    self.end(turn, framing, closer);
                     return Next::To(State::default());
                 }
                 Found::Char(c, len) => self.give_for(turn, at, len, c.encode_utf8(&mut [0; 4])),
@@ -136,10 +142,15 @@ impl Value {
         }
     }
 
-    /// The value ends at `end` of the rest, with a closer of so many bytes.
-    fn end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, closer: usize) {
+    /// Gives what is left of a value that ends at `end` of the rest; so many bytes of framing are left before its closer.
+    fn give_to_end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> usize {
         let framing = self.framing(turn, end);
         self.give(turn, end - framing);
+        framing
+    }
+
+    /// The value is over, with so many bytes of framing and a closer of so many.
+    fn end(&mut self, turn: &mut Turn<'_, '_, '_>, framing: usize, closer: usize) {
         turn.at += framing + closer;
         std::mem::replace(&mut self.taking, Taking::String).end(turn, framing + closer);
     }
@@ -195,6 +206,7 @@ impl Value {
             self.held_blanks = 0;
         }
         self.scanned = self.scanned.saturating_sub(len);
+        self.no_opening = self.no_opening.saturating_sub(len);
     }
 
     /// Gives the bytes before `at`, and `text` instead of the `len` bytes there.
@@ -204,7 +216,7 @@ impl Value {
             self.taking.give(turn, text);
         }
         turn.at += len;
-        (self.scanned, self.held_blanks, self.in_long_run) = (0, 0, false);
+        (self.scanned, self.held_blanks, self.no_opening, self.in_long_run) = (0, 0, 0, false);
     }
 
     /// Gives all that is certain before `end`, where nothing or something undecided begins.
@@ -325,7 +337,12 @@ impl Value {
                 Match::Full(_) | Match::Partial => break,
                 Match::No => {}
             }
-            let again = end + (spec.blanks)(&bytes[end..]);
+            let again = end + spec.blanks.before(&bytes[end..]);
+            match spec.misspelled_end(&bytes[again..], turn.cx.limits.blank) {
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                Match::Full(_) => break,
+                Match::Partial | Match::No => {}
+            }
             match spec.bare_key(self.template, &bytes[again..], turn.cx.limits.name) {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 Match::Full(_) => break,
@@ -358,7 +375,7 @@ impl Value {
         };
         match found {
             Match::Full(n) if open == 0 => {
-                let past = &bytes[n + (spec.blanks)(&bytes[n..])..];
+                let past = &bytes[n + spec.blanks.before(&bytes[n..])..];
                 let follows = self.look.past.follows(bytes, n, &turn.structure(&spec.structure));
                 match follows {
                     Match::Full(_) => Found::Misspelled(n),
@@ -381,9 +398,15 @@ impl Value {
     fn next_opening(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let rest = &turn.rest()[at..];
+        if at < self.no_opening {
+            return Found::Data;
+        }
         match self.look.opening.advance(spec, rest, (turn.cx.limits, false)) {
             Tried::Wait => Found::Undecided,
-            Tried::No(_) => Found::Data,
+            Tried::No(_, fitted) => {
+                self.no_opening = at + fitted;
+                Found::Data
+            }
             Tried::Fits(head) => {
                 let key = spec.key(head.thread.value(Slot::Key, rest).unwrap_or_default());
                 let is_declared = turn.cx.schema.is_some_and(|schema| schema.declares(&key));
@@ -426,9 +449,7 @@ fn special(turn: &Turn<'_, '_, '_>, rest: &str) -> Option<Found> {
             Match::Partial => Some(Found::Undecided),
             Match::No => None,
         },
-        escape::MARK if turn.spec.marks => {
-            Some(escape::mark(rest.as_bytes()).map_or(Found::Data, |text| Found::Text(text, 2)))
-        }
+        MARK if turn.spec.blanks.marks => Some(mark(rest.as_bytes()).map_or(Found::Data, |text| Found::Text(text, 2))),
         _ => None,
     }
 }

@@ -44,7 +44,7 @@ fn a_thought_stands_between_its_markers_and_their_white_space() {
 fn only_the_prompt_writes_the_opener_of_some_formats() {
     assert_eq!(of("step3", "").thought("Two keels.").answer("Book it.").text(), "Two keels.\n</think>\n\nBook it.");
     assert_eq!(of("step3", "").answer("Book it.").text(), "\n</think>\n\nBook it.");
-    assert_eq!(of("step3", "").thought("\nTwo keels.").refused(), "reasoning");
+    assert_eq!(of("step3", "").thought("\nTwo keels.").text(), "Two keels.\n</think>\n\n");
 }
 
 #[test]

@@ -23,6 +23,12 @@ fn an_opening_that_is_cut_inside_a_value_is_told_of() {
 }
 
 #[test]
+fn what_may_have_been_a_value_without_its_opener_is_told_of() {
+    assert_eq!(told(&pairs(), "<arg_key>text</arg_key><arg_val: moss"), ["<arg_val: moss"]);
+    assert_eq!(told(&pairs(), "<arg_key>text</arg_key>moss and so on\n"), ["moss and so on"]);
+}
+
+#[test]
 fn half_an_attribute_is_told_of() {
     for (body, lost) in [
         ("<parameter name=\"text\"moss", "moss"),

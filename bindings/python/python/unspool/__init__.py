@@ -1,0 +1,49 @@
+"""Takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token, and with exactly
+the same answer when it gets the whole text at once.
+
+>>> import unspool
+>>> pair = unspool.Pair("qwen3", "hermes")
+>>> message = pair.parse("<think>Easy.</think>Four.")
+>>> message.reasoning, message.content
+('Easy.', 'Four.')
+"""
+
+from ._error import Error
+from ._unspool import (
+    Detected,
+    Diagnostic,
+    End,
+    Event,
+    Gate,
+    Grammar,
+    Message,
+    Pair,
+    Parser,
+    Snapshot,
+    ToolCall,
+    Vocabulary,
+    __version__,
+    add_formats,
+    detect,
+    formats,
+)
+
+__all__ = [
+    "Detected",
+    "Diagnostic",
+    "End",
+    "Error",
+    "Event",
+    "Gate",
+    "Grammar",
+    "Message",
+    "Pair",
+    "Parser",
+    "Snapshot",
+    "ToolCall",
+    "Vocabulary",
+    "__version__",
+    "add_formats",
+    "detect",
+    "formats",
+]

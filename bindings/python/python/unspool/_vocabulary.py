@@ -1,0 +1,88 @@
+"""From the objects that people have at hand to a :class:`Vocabulary`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ._error import Error
+from ._unspool import Vocabulary
+
+
+def of(source: Any) -> Vocabulary:
+    """The vocabulary of a folder, a ``{text: id}``, or a tokenizer of ``tokenizers`` or ``transformers``."""
+    if isinstance(source, Vocabulary):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return Vocabulary.from_folder(os.fspath(source))
+    if isinstance(source, Mapping):
+        return Vocabulary(special=dict(source))
+    if hasattr(source, "to_str"):
+        return Vocabulary.from_tokenizer_json(source.to_str())
+    backend = getattr(source, "backend_tokenizer", None)
+    if backend is not None and hasattr(backend, "to_str"):
+        return _of_fast(source, backend)
+    if hasattr(source, "get_vocab"):
+        return _of_slow(source)
+    raise Error(
+        f"a {type(source).__name__} is no vocabulary",
+        "argument",
+        "give a tokenizer, a dict {text: id}, or the path of a checkpoint's folder",
+        "vocabulary",
+    )
+
+
+def template_of(tokenizer: Any) -> str | None:
+    """The chat template for requests with tools."""
+    template = getattr(tokenizer, "chat_template", None)
+    if isinstance(template, Mapping):
+        template = template.get("tool_use") or template.get("default")
+    return template if isinstance(template, str) else None
+
+
+def config_of(tokenizer: Any) -> dict[str, Any] | None:
+    """What of ``tokenizer_config.json`` a ``transformers`` tokenizer kept, as far as it is JSON."""
+    kept = getattr(tokenizer, "init_kwargs", None)
+    config: dict[str, Any] = {}
+    for key, value in dict(kept if isinstance(kept, Mapping) else {}).items():
+        try:
+            config[str(key)] = json.loads(json.dumps(value))
+        except (TypeError, ValueError):
+            continue
+    for key in ("response_template", "response_schema"):
+        value = getattr(tokenizer, key, None)
+        if value is not None:
+            config.setdefault(key, value)
+    return config or None
+
+
+def _of_fast(tokenizer: Any, backend: Any) -> Vocabulary:
+    return Vocabulary.from_tokenizer_json(
+        backend.to_str(), tokenizer_config=config_of(tokenizer), template=template_of(tokenizer)
+    )
+
+
+def _of_slow(tokenizer: Any) -> Vocabulary:
+    """A tokenizer without a ``tokenizer.json``: its added tokens are known, the bytes of the others are not."""
+    added = _added(tokenizer)
+    hidden = [text for text in _strings(getattr(tokenizer, "all_special_tokens", None)) if text in added]
+    return Vocabulary(
+        special=added, hidden=hidden, tokenizer_config=config_of(tokenizer), template=template_of(tokenizer)
+    )
+
+
+def _added(tokenizer: Any) -> dict[str, int]:
+    added = getattr(tokenizer, "get_added_vocab", None)
+    known = added() if callable(added) else None
+    if isinstance(known, Mapping) and known:
+        return {str(text): int(id) for text, id in known.items()}
+    vocab = tokenizer.get_vocab()
+    if not isinstance(vocab, Mapping):
+        return {}
+    return {text: id for text, id in vocab.items() if isinstance(text, str) and isinstance(id, int)}
+
+
+def _strings(values: Any) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, (list, tuple)) else []

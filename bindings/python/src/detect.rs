@@ -1,0 +1,51 @@
+//! Which format a checkpoint writes.
+
+use pyo3::prelude::*;
+use unspool::{Checkpoint, Half};
+
+use crate::error::Fault;
+use crate::formats::registry;
+use crate::message::quoted;
+use crate::vocabulary::Vocabulary;
+
+/// What a checkpoint's files speak for: a name for each half, and why. A name is None where the files do not say; then the reason
+/// tells what is missing.
+#[pyclass(frozen, eq, get_all, module = "unspool")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Detected {
+    reasoning: Option<String>,
+    tools: Option<String>,
+    reasoning_why: String,
+    tools_why: String,
+}
+
+#[pymethods]
+impl Detected {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = |name: &Option<String>| name.as_deref().map_or(Ok("None".to_owned()), |name| quoted(py, name));
+        Ok(format!("Detected(reasoning={}, tools={})", name(&self.reasoning)?, name(&self.tools)?))
+    }
+}
+
+/// Tells from a checkpoint (its folder, or any vocabulary that `Pair` takes) which format it writes.
+#[pyfunction]
+pub(crate) fn detect(checkpoint: &Bound<'_, PyAny>) -> PyResult<Detected> {
+    let vocabulary = Vocabulary::of_object(checkpoint)?;
+    let vocabulary = vocabulary.get();
+    let registry = registry()?;
+    let has_token = |text: &str| vocabulary.has(text);
+    let types: Vec<&str> = vocabulary.model_type.iter().chain(&vocabulary.architectures).map(String::as_str).collect();
+    let config = vocabulary.tokenizer_config.get("chat_template").and_then(serde_json::Value::as_str);
+    let checkpoint = Checkpoint {
+        template: vocabulary.template.as_deref().or(config),
+        has_token: Some(&has_token),
+        model_types: &types,
+    };
+    let half = |half: Half| match registry.detect(half, &checkpoint) {
+        Ok(found) => Ok((Some(found.name), found.why)),
+        Err(error) if error.kind == unspool::setup::SetupErrorKind::Unsure => Ok((None, error.message)),
+        Err(error) => Err(Fault::from(error)),
+    };
+    let ((reasoning, reasoning_why), (tools, tools_why)) = (half(Half::Reasoning)?, half(Half::Tools)?);
+    Ok(Detected { reasoning, tools, reasoning_why, tools_why })
+}

@@ -1,0 +1,62 @@
+//! When a grammar begins.
+
+use pyo3::prelude::*;
+
+/// Follows the ids of one reply and says when reasoning is over, for an engine that constrains what comes then. Made by `Pair.gate`.
+#[pyclass(module = "unspool")]
+pub(crate) struct Gate {
+    core: unspool::Gate,
+}
+
+impl Gate {
+    pub(crate) fn new(core: unspool::Gate) -> Self {
+        Self { core }
+    }
+}
+
+#[pymethods]
+impl Gate {
+    /// Takes the ids of one step. Gives back `(grammar_start, constraint_start)`, positions in this step: ids before the first are not
+    /// fed to the grammar (negative: so many ids of earlier steps are fed first), ids from the second on are masked; one more than the
+    /// step has ids: not yet.
+    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is made for this call")]
+    fn advance(&mut self, ids: Vec<u32>) -> (i64, i64) {
+        let bounds = self.core.advance(&ids);
+        (bounds.grammar_start, bounds.constraint_start)
+    }
+
+    /// Whether reasoning is over, or never was.
+    #[getter]
+    fn ended(&self) -> bool {
+        self.core.is_reasoning_end()
+    }
+
+    /// Whether reasoning ended in the step that was taken last.
+    #[getter]
+    fn ended_in_step(&self) -> bool {
+        self.core.ended_in_step()
+    }
+
+    /// `(content, constraint)` in ids of the output: the first that is not reasoning, and the first that a grammar may forbid.
+    /// None: reasoning is not over.
+    #[getter]
+    fn reasoning_end(&self) -> Option<(u64, u64)> {
+        self.core.reasoning_end().map(|end| (end.content, end.constraint))
+    }
+
+    /// Ids of the thought so far.
+    #[getter]
+    fn reasoning_tokens(&self) -> u64 {
+        self.core.reasoning_tokens()
+    }
+
+    /// A gate in the same state.
+    fn copy(&self) -> Self {
+        Self { core: self.core.clone() }
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.core.is_reasoning_end() { "open" } else { "closed" };
+        format!("<Gate: {state}, {} reasoning tokens>", self.core.reasoning_tokens())
+    }
+}

@@ -1,0 +1,48 @@
+//! The Python module `unspool._unspool`: thin glue over the crate `unspool`. What a class or function means to its users is said in
+//! its docstring; the types are in `python/unspool/_unspool.pyi`.
+
+#![allow(clippy::too_many_arguments, reason = "keywords of Python")]
+
+mod detect;
+mod error;
+mod event;
+mod formats;
+mod gate;
+mod grammar;
+mod message;
+mod pair;
+mod parser;
+mod request;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+/// Takes the raw output of a language model apart into reasoning, content and tool calls.
+#[pymodule(gil_used = false)]
+mod _unspool {
+    #[pymodule_export]
+    use crate::detect::{Detected, detect};
+    #[pymodule_export]
+    use crate::event::Event;
+    #[pymodule_export]
+    use crate::formats::{add_formats, formats};
+    #[pymodule_export]
+    use crate::gate::Gate;
+    #[pymodule_export]
+    use crate::grammar::Grammar;
+    #[pymodule_export]
+    use crate::message::{Diagnostic, Message, ToolCall};
+    #[pymodule_export]
+    use crate::pair::Pair;
+    #[pymodule_export]
+    use crate::parser::{End, Parser, Snapshot};
+    #[pymodule_export]
+    use crate::vocabulary::Vocabulary;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

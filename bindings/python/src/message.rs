@@ -1,0 +1,299 @@
+//! A whole reply.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use serde::Serialize;
+use serde_json::Value;
+use unspool::{Finish, FinishReason};
+
+use crate::error::Fault;
+
+/// What `__reduce__` gives: a callable and its arguments.
+type Reduced<'py, Args> = PyResult<(Bound<'py, PyAny>, Args)>;
+
+/// The name of a value as the JSON interfaces write it.
+pub(crate) fn name_of(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(name)) => name,
+        other => other.map(|value| value.to_string()).unwrap_or_default(),
+    }
+}
+
+/// One call of a function.
+///
+/// `arguments` is JSON text; it ends where the output was cut off if `complete` is false.
+#[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolCall {
+    id: String,
+    name: String,
+    arguments: String,
+    complete: bool,
+}
+
+#[pymethods]
+impl ToolCall {
+    #[new]
+    #[pyo3(signature = (id, name, arguments, complete = true))]
+    fn new(id: String, name: String, arguments: String, complete: bool) -> Self {
+        Self { id, name, arguments, complete }
+    }
+
+    /// The call as an OpenAI message has it.
+    fn to_openai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let function = PyDict::new(py);
+        function.set_item("name", &self.name)?;
+        function.set_item("arguments", &self.arguments)?;
+        let call = PyDict::new(py);
+        call.set_item("id", &self.id)?;
+        call.set_item("type", "function")?;
+        call.set_item("function", function)?;
+        Ok(call)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let cut = if self.complete { "" } else { ", complete=False" };
+        let text = |text: &str| quoted(py, text);
+        Ok(format!("ToolCall({}, {}, {}{cut})", text(&self.id)?, text(&self.name)?, text(&self.arguments)?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, String, String, bool)> {
+        let call = slf.get();
+        let args = (call.id.clone(), call.name.clone(), call.arguments.clone(), call.complete);
+        Ok((slf.get_type().into_any(), args))
+    }
+}
+
+/// Something odd in the output. `kind` and `offset` (in bytes of the output as UTF-8) are as in `docs/stream.md`. A repair (`kind` is
+/// `"repaired"`) also has `read`: what was read in the place of `text`, empty where `text` was left out.
+#[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Diagnostic {
+    kind: String,
+    offset: u64,
+    text: String,
+    message: String,
+    read: Option<String>,
+}
+
+impl From<&unspool::Diagnostic> for Diagnostic {
+    fn from(diagnostic: &unspool::Diagnostic) -> Self {
+        Self {
+            kind: name_of(diagnostic.kind),
+            offset: diagnostic.offset,
+            text: diagnostic.text.clone(),
+            message: diagnostic.message.clone(),
+            read: diagnostic.read.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl Diagnostic {
+    #[new]
+    #[pyo3(signature = (kind, offset, text, message, read = None))]
+    fn new(kind: String, offset: u64, text: String, message: String, read: Option<String>) -> Self {
+        Self { kind, offset, text, message, read }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let text = |text: &str| quoted(py, text);
+        let (kind, quote, message) = (text(&self.kind)?, text(&self.text)?, text(&self.message)?);
+        let read = match &self.read {
+            Some(read) => format!(", read={}", text(read)?),
+            None => String::new(),
+        };
+        Ok(format!("Diagnostic({kind}, {}, {quote}, {message}{read})", self.offset))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, u64, String, String, Option<String>)> {
+        let note = slf.get();
+        let args = (note.kind.clone(), note.offset, note.text.clone(), note.message.clone(), note.read.clone());
+        Ok((slf.get_type().into_any(), args))
+    }
+}
+
+/// A reply, taken apart.
+///
+/// `reasoning` and `content` are texts, empty if there is none; `tool_calls` and `diagnostics` are lists.
+/// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`; `reasoning_tokens` and `gate_step` are None without token ids.
+#[pyclass(frozen, eq, module = "unspool", from_py_object)]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Message {
+    #[pyo3(get)]
+    reasoning: String,
+    #[pyo3(get)]
+    content: String,
+    #[pyo3(get)]
+    tool_calls: Vec<ToolCall>,
+    #[pyo3(get)]
+    diagnostics: Vec<Diagnostic>,
+    #[pyo3(get)]
+    finish_reason: String,
+    #[pyo3(get)]
+    reasoning_tokens: Option<u64>,
+    #[pyo3(get)]
+    gate_step: Option<i64>,
+}
+
+impl Message {
+    pub(crate) fn finish_reason(&self) -> &str {
+        &self.finish_reason
+    }
+
+    pub(crate) fn of(message: unspool::Message, finish: &Finish) -> Self {
+        Self {
+            diagnostics: message.diagnostics.iter().map(Diagnostic::from).collect(),
+            tool_calls: message.tool_calls.into_iter().map(ToolCall::from).collect(),
+            reasoning: message.reasoning,
+            content: message.content,
+            finish_reason: name_of(finish.reason),
+            reasoning_tokens: finish.reasoning_tokens,
+            gate_step: finish.gate_step,
+        }
+    }
+
+    /// The message as the core has it, to be written.
+    pub(crate) fn to_core(&self) -> unspool::Message {
+        let call = |call: &ToolCall| unspool::ToolCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            complete: call.complete,
+        };
+        unspool::Message {
+            reasoning: self.reasoning.clone(),
+            content: self.content.clone(),
+            tool_calls: self.tool_calls.iter().map(call).collect(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+impl From<unspool::ToolCall> for ToolCall {
+    fn from(call: unspool::ToolCall) -> Self {
+        Self { id: call.id, name: call.name, arguments: call.arguments, complete: call.complete }
+    }
+}
+
+#[pymethods]
+impl Message {
+    #[new]
+    #[pyo3(signature = (reasoning = "", content = "", tool_calls = Vec::new(), *, diagnostics = Vec::new(), finish_reason = "stop", reasoning_tokens = None, gate_step = None))]
+    fn new(
+        reasoning: Option<&str>,
+        content: Option<&str>,
+        tool_calls: Vec<ToolCall>,
+        diagnostics: Vec<Diagnostic>,
+        finish_reason: &str,
+        reasoning_tokens: Option<u64>,
+        gate_step: Option<i64>,
+    ) -> PyResult<Self> {
+        reason(Some(finish_reason))?;
+        Ok(Self {
+            reasoning: reasoning.unwrap_or_default().to_owned(),
+            content: content.unwrap_or_default().to_owned(),
+            tool_calls,
+            diagnostics,
+            finish_reason: finish_reason.to_owned(),
+            reasoning_tokens,
+            gate_step,
+        })
+    }
+
+    /// A message from an OpenAI assistant message (a dict): `content`, `reasoning` (or `reasoning_content`) and `tool_calls`.
+    #[staticmethod]
+    pub(crate) fn from_openai(message: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let value: Value = pythonize::depythonize(message)?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let calls = value.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+        let calls = calls.iter().enumerate().map(|(index, call)| {
+            let name = call.pointer("/function/name").and_then(Value::as_str);
+            let name = name.ok_or_else(|| {
+                Fault::new("message", "the call has no `function.name`").at(format!("tool_calls[{index}]"))
+            })?;
+            let arguments = match call.pointer("/function/arguments") {
+                None | Some(Value::Null) => "{}".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            let id = call.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            Ok(ToolCall { id, name: name.to_owned(), arguments, complete: true })
+        });
+        let reasoning = Some(text("reasoning")).filter(|text| !text.is_empty());
+        Ok(Self {
+            reasoning: reasoning.unwrap_or_else(|| text("reasoning_content")),
+            content: text("content"),
+            tool_calls: calls.collect::<Result<_, Fault>>()?,
+            diagnostics: Vec::new(),
+            finish_reason: "stop".to_owned(),
+            reasoning_tokens: None,
+            gate_step: None,
+        })
+    }
+
+    /// The message as an OpenAI answer has it: `role`, `content` (None if empty), `reasoning` and `tool_calls` where there are any.
+    fn to_openai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let message = PyDict::new(py);
+        message.set_item("role", "assistant")?;
+        message.set_item("content", (!self.content.is_empty()).then_some(&self.content))?;
+        if !self.reasoning.is_empty() {
+            message.set_item("reasoning", &self.reasoning)?;
+        }
+        if !self.tool_calls.is_empty() {
+            let calls = self.tool_calls.iter().map(|call| call.to_openai(py)).collect::<PyResult<Vec<_>>>()?;
+            message.set_item("tool_calls", PyList::new(py, calls)?)?;
+        }
+        Ok(message)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let calls: Vec<String> = self.tool_calls.iter().map(|call| call.__repr__(py)).collect::<PyResult<_>>()?;
+        let mut out = format!(
+            "Message(reasoning={}, content={}, tool_calls=[{}], finish_reason={}",
+            quoted(py, &self.reasoning)?,
+            quoted(py, &self.content)?,
+            calls.join(", "),
+            quoted(py, &self.finish_reason)?,
+        );
+        if !self.diagnostics.is_empty() {
+            out.push_str(&format!(", {} diagnostics", self.diagnostics.len()));
+        }
+        Ok(out + ")")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let message = slf.get();
+        let fields = PyDict::new(py);
+        fields.set_item("reasoning", &message.reasoning)?;
+        fields.set_item("content", &message.content)?;
+        fields.set_item("tool_calls", message.tool_calls.clone())?;
+        fields.set_item("diagnostics", message.diagnostics.clone())?;
+        fields.set_item("finish_reason", &message.finish_reason)?;
+        fields.set_item("reasoning_tokens", message.reasoning_tokens)?;
+        fields.set_item("gate_step", message.gate_step)?;
+        let class = slf.get_type().into_any();
+        let partial = py.import("functools")?.getattr("partial")?.call((class,), Some(&fields))?;
+        Ok((partial, PyTuple::empty(py)))
+    }
+}
+
+/// A text as Python writes it.
+pub(crate) fn quoted(py: Python<'_>, text: &str) -> PyResult<String> {
+    text.into_bound_py_any(py)?.repr()?.extract()
+}
+
+/// What the engine said at the end.
+pub(crate) fn reason(reason: Option<&str>) -> Result<Option<FinishReason>, Fault> {
+    match reason {
+        None => Ok(None),
+        Some("stop") => Ok(Some(FinishReason::Stop)),
+        Some("length") => Ok(Some(FinishReason::Length)),
+        Some("tool_calls") => Ok(Some(FinishReason::ToolCalls)),
+        Some(other) => Err(Fault::new("argument", format!("`{other}` is no reason to finish"))
+            .hint("an engine says \"stop\", \"length\" or \"tool_calls\"; None if it said nothing")
+            .at("reason")),
+    }
+}

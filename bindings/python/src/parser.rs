@@ -1,0 +1,195 @@
+//! The parser of one reply.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use unspool::{Delta, Sink};
+
+use crate::error::Fault;
+use crate::event::Event;
+use crate::message::{self, Message};
+
+/// Parses one reply: `push` its deltas, then `finish`. Made by `Pair.parser`.
+#[pyclass(module = "unspool")]
+pub(crate) struct Parser {
+    core: unspool::Parser,
+    message: unspool::Message,
+    /// Whether deltas may carry ids alone.
+    has_bytes: bool,
+}
+
+impl Parser {
+    pub(crate) fn new(core: unspool::Parser, has_bytes: bool) -> Self {
+        Self { core, message: unspool::Message::default(), has_bytes }
+    }
+}
+
+/// Collects events for Python, and folds them into the message.
+struct Collector<'a> {
+    events: Vec<Event>,
+    message: &'a mut unspool::Message,
+}
+
+impl Sink for Collector<'_> {
+    fn event(&mut self, event: unspool::Event<'_>) {
+        self.events.push(Event::from(event.clone()));
+        self.message.event(event);
+    }
+}
+
+#[pymethods]
+impl Parser {
+    /// Takes the next piece of output and gives back its events. Model output is never an error.
+    ///
+    /// `text` is the new text, special tokens included; None: it is made from the ids, which takes a vocabulary with bytes.
+    /// `ids` are the ids of the new tokens; None: not known.
+    #[pyo3(signature = (text = None, ids = None))]
+    fn push(&mut self, text: Option<&str>, ids: Option<Vec<u32>>) -> PyResult<Vec<Event>> {
+        let ids = ids.unwrap_or_default();
+        if text.is_none() && !ids.is_empty() && !self.has_bytes {
+            return Err(Fault::new("no_vocab", "ids without text, and the vocabulary has no bytes")
+                .hint("give `Pair` a tokenizer or a checkpoint's folder, or give `text` with each delta")
+                .at("ids")
+                .into());
+        }
+        let mut collector = Collector { events: Vec::new(), message: &mut self.message };
+        self.core.push(Delta { text, ids: &ids }, &mut collector);
+        Ok(collector.events)
+    }
+
+    /// The output is over. `reason`: `"stop"`, `"length"` or `"tool_calls"`, as the engine said; None if it said nothing.
+    #[pyo3(signature = (reason = None))]
+    fn finish(&mut self, reason: Option<&str>) -> PyResult<End> {
+        let reason = message::reason(reason)?;
+        let mut collector = Collector { events: Vec::new(), message: &mut self.message };
+        let finish = self.core.finish(reason, &mut collector);
+        let events = collector.events;
+        let message = Message::of(std::mem::take(&mut self.message), &finish);
+        Ok(End { events, message })
+    }
+
+    /// Takes a request in the place of the one that the parser was made with, for those who hear of it late. An `Error` of kind
+    /// `request` if a call has begun already. Its thinking switches do not count: they have said where the reply begins.
+    #[pyo3(signature = (request = None, *, tools = None))]
+    fn set_request(&mut self, request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let request = crate::request::request(request, tools)?;
+        Ok(self.core.set_request(&request).map_err(Fault::from)?)
+    }
+
+    /// The state after the last delta, to go on elsewhere: a snapshot pickles, and takes `Pair.parser(…).restore(snapshot)`.
+    fn snapshot(&self) -> PyResult<Snapshot> {
+        let state = (self.core.snapshot(), &self.message);
+        let bytes = serde_json::to_vec(&state).map_err(|error| Fault::new("snapshot", error.to_string()))?;
+        Ok(Snapshot { bytes })
+    }
+
+    /// Goes on from a snapshot that a parser of the same pair and request made.
+    fn restore(&mut self, snapshot: &Snapshot) -> PyResult<()> {
+        let (state, message): (unspool::Snapshot, unspool::Message) = serde_json::from_slice(&snapshot.bytes)
+            .map_err(|error| Fault::new("snapshot", format!("the snapshot cannot be read: {error}")))?;
+        self.core.restore(state).map_err(|error| Fault::new("snapshot", error))?;
+        self.message = message;
+        Ok(())
+    }
+
+    /// Calls given so far.
+    #[getter]
+    fn calls(&self) -> usize {
+        self.core.calls()
+    }
+
+    /// Bytes that are held because they are not decided yet.
+    #[getter]
+    fn held_bytes(&self) -> usize {
+        self.core.held_bytes()
+    }
+
+    /// Whether a thought is open.
+    #[getter]
+    fn is_thinking(&self) -> bool {
+        self.core.is_thinking()
+    }
+
+    /// Whether reasoning is over, or never was.
+    #[getter]
+    fn reasoning_ended(&self) -> bool {
+        self.core.reasoning_ended()
+    }
+
+    /// Output tokens of the thought so far; None without ids.
+    #[getter]
+    fn reasoning_tokens(&self) -> Option<u64> {
+        self.core.reasoning_tokens()
+    }
+
+    /// Index of the output token after which reasoning was over; -1: before the output; None: not yet, or no ids.
+    #[getter]
+    fn gate_step(&self) -> Option<i64> {
+        self.core.gate_step()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Parser: {} calls, {} bytes held>", self.core.calls(), self.core.held_bytes())
+    }
+}
+
+/// The end of a reply: the last events, and the whole message.
+#[pyclass(frozen, module = "unspool")]
+pub(crate) struct End {
+    events: Vec<Event>,
+    message: Message,
+}
+
+#[pymethods]
+impl End {
+    /// What was held until the end.
+    #[getter]
+    fn events(&self) -> Vec<Event> {
+        self.events.clone()
+    }
+
+    /// The whole reply.
+    #[getter]
+    fn message(&self) -> Message {
+        self.message.clone()
+    }
+
+    /// `"stop"`, `"length"` or `"tool_calls"`, for the client.
+    #[getter]
+    fn finish_reason(&self) -> &str {
+        self.message.finish_reason()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let message: String = self.message().into_pyobject(py)?.repr()?.extract()?;
+        Ok(format!("<End: {} events, {message}>", self.events.len()))
+    }
+}
+
+/// A parser's state.
+#[pyclass(frozen, eq, module = "unspool")]
+#[derive(PartialEq)]
+pub(crate) struct Snapshot {
+    bytes: Vec<u8>,
+}
+
+#[pymethods]
+impl Snapshot {
+    #[new]
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// The state as bytes, for `Snapshot(bytes)`.
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.bytes)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Snapshot of {} bytes>", self.bytes.len())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let bytes = PyBytes::new(slf.py(), &slf.get().bytes);
+        Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), [bytes])?))
+    }
+}

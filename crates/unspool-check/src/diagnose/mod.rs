@@ -1,0 +1,117 @@
+//! Why calls or thoughts do not arrive: nine checks, a ranking of all formats, and one verdict.
+//!
+//! Everything is told from what is given. Nothing is read or asked here: whoever calls brings the files' contents and, if a
+//! server was asked, its answers.
+//!
+//! ```
+//! use serde_json::json;
+//! use unspool::{Registry, Setup};
+//! use unspool_check::diagnose::{Cause, Formats, Input, Question, diagnose};
+//!
+//! let input = Input::read("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>").expect("it is not empty");
+//! let formats = Formats::new(Registry::builtin(), Setup::default());
+//! let mut question = Question::new(&input, &formats);
+//! question.tool_call_parser = Some("mistral");
+//! let report = diagnose(&question).expect("the request is fine");
+//! assert_eq!(report.verdict.kind, Cause::WrongParser);
+//! assert_eq!(report.ranking[0].valid_calls, 1);
+//! ```
+
+mod checks;
+mod events;
+mod formats;
+mod input;
+mod rank;
+mod report;
+mod served;
+mod stripped;
+mod survey;
+mod valid;
+mod verdict;
+
+pub use formats::Formats;
+pub use input::{Input, InputError, Kind, Output};
+pub use rank::Entry;
+pub use report::{Cause, Check, Evidence, Given, Outcome, Report, Subject, Verdict};
+pub use served::Served;
+
+use serde_json::Value;
+use unspool::{Checkpoint, RequestError};
+use unspool_text::Prompter;
+
+use survey::Survey;
+
+/// Most of an output that is ranked, in bytes.
+const LONGEST: usize = 1 << 20;
+/// Most outputs that are ranked.
+const MOST_RANKED: usize = 20;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What is looked at.
+    pub input: &'a Input,
+    /// The formats.
+    pub formats: &'a Formats,
+    /// `--reasoning-parser`
+    pub reasoning_parser: Option<&'a str>,
+    /// `--tool-call-parser`
+    pub tool_call_parser: Option<&'a str>,
+    /// The fields of the request: tools, `tool_choice`, `chat_template_kwargs`, the messages.
+    pub request: &'a Value,
+    /// The rendered prompt, or its end.
+    pub prompt: Option<&'a str>,
+    /// The id of the model.
+    pub model: Option<&'a str>,
+    /// What is known of the checkpoint's files.
+    pub checkpoint: Checkpoint<'a>,
+    /// Renders with the chat template that is used, if that is known.
+    pub prompter: Option<&'a Prompter>,
+    /// The flags of the server, if all of them are known.
+    pub served: Option<&'a Served>,
+    /// What a running server answered.
+    pub server: Option<&'a Server>,
+}
+
+impl<'a> Question<'a> {
+    /// A question about an input, with nothing else known.
+    #[must_use]
+    pub fn new(input: &'a Input, formats: &'a Formats) -> Self {
+        Self {
+            input,
+            formats,
+            reasoning_parser: None,
+            tool_call_parser: None,
+            request: &Value::Null,
+            prompt: None,
+            model: None,
+            checkpoint: Checkpoint::default(),
+            prompter: None,
+            served: None,
+            server: None,
+        }
+    }
+}
+
+/// What a running server answered to one request, asked in several ways.
+#[derive(Debug, Clone, Default)]
+pub struct Server {
+    /// The answer of the chat route as a whole.
+    pub whole: Option<Output>,
+    /// The same as a stream.
+    pub streamed: Option<Output>,
+    /// The version that it tells.
+    pub version: Option<String>,
+}
+
+/// Makes the diagnosis.
+///
+/// # Errors
+/// A field of the request that is of the wrong kind.
+pub fn diagnose(question: &Question<'_>) -> Result<Report, RequestError> {
+    let survey = Survey::new(question)?;
+    let checks = checks::all(&survey);
+    let verdict = verdict::of(&survey, &checks);
+    let given = Given { kind: question.input.kind, outputs: question.input.outputs.len() };
+    Ok(Report { input: given, checks, ranking: survey.ranking, verdict })
+}

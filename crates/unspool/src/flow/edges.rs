@@ -1,0 +1,178 @@
+//! White space beside markup: what a piece of a field loses at its edges, and what comes back where two pieces meet.
+//!
+//! A thought loses its outer white space. A piece of the answer loses what stands before a call or a thought, and behind one
+//! everything up to and with the last line break. Messages, frames and thoughts that are given as content keep theirs.
+
+use crate::scan::is_blank;
+
+use super::Flow;
+use super::scanset::Action;
+use super::state::Place;
+
+/// Line breaks between two pieces, at most.
+const MOST_BREAKS: usize = 2;
+
+/// What stands between two pieces of a field: the white space dropped from both edges, or line breaks alone.
+pub(super) fn between(before: &str, behind: &str) -> String {
+    let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    match breaks(before).max(breaks(behind)) {
+        0 => [before, behind].concat(),
+        most => "\n".repeat(most.min(MOST_BREAKS)),
+    }
+}
+
+impl Flow<'_> {
+    /// Whether a piece of text in this place loses white space at its edges.
+    #[inline]
+    pub(crate) fn has_edges(&self) -> bool {
+        self.tables.words.edges && self.s.place.has_edges()
+    }
+
+    /// Whether text that ends before a marker ends in an edge: the white space there goes.
+    pub(crate) fn ends_piece(&self, action: Action) -> bool {
+        match action {
+            Action::Open(opening) => !self.opens_message(opening),
+            Action::OpenThought => !self.s.place.thinks(),
+            Action::CloseThought => self.s.place.thinks(),
+            Action::EndThoughtKeep | Action::EndThoughtDrop | Action::CloseBlock | Action::CloseCall => true,
+            _ => false,
+        }
+    }
+
+    /// Where the white space before `at` begins that may go; a run longer than the limit is text.
+    pub(crate) fn edge(&self, at: usize) -> usize {
+        let text = &self.w.as_bytes()[self.pos..at];
+        let run = text.iter().rev().take(self.limits.blank + 1).take_while(|byte| is_blank(**byte)).count();
+        let goes_on = run == text.len() && self.s.long_run;
+        if run > self.limits.blank || goes_on { at } else { at - run }
+    }
+
+    /// White space before a marker, up to `to`, is the edge of the piece that ends here; white space alone is no piece.
+    pub(crate) fn drop_trailing(&mut self, to: usize) {
+        let w = self.w;
+        let text = &w[self.pos..to];
+        if self.s.place.thinks() {
+            self.tokens.reason(self.offset(self.pos), self.offset(to));
+        }
+        self.keep_edge(self.s.place, self.s.fresh, text);
+        self.s.pending.clear();
+        self.pos = to;
+    }
+
+    /// Keeps the edge of a piece until another piece of the field comes.
+    pub(crate) fn keep_edge(&mut self, place: Place, fresh: bool, text: &str) {
+        if fresh {
+            return;
+        }
+        let (said, gap) = if place.thinks() {
+            (self.s.reasoning_said, &mut self.s.reasoning_gap)
+        } else {
+            (self.s.content_said, &mut self.s.content_gap)
+        };
+        if said {
+            gap.clear();
+            gap.push_str(text);
+        }
+    }
+
+    /// Text begins at `at`: what of the white space before it belongs to the edge goes.
+    pub(crate) fn drop_leading(&mut self, at: usize) {
+        let w = self.w;
+        let here = &w[self.pos..at];
+        let thinks = self.s.place.thinks();
+        let pending = std::mem::take(&mut self.s.pending);
+        let goes = |text: &str| match text.rfind('\n') {
+            _ if thinks => text.len(),
+            Some(last) if self.s.behind => last + 1,
+            _ => 0,
+        };
+        let of_here = goes(here);
+        // A line break here takes all that stood before it.
+        let of_pending = if of_here > 0 { pending.len() } else { goes(&pending) };
+        if thinks {
+            self.tokens.reason(self.offset(self.pos), self.offset(self.pos + of_here));
+        }
+        let dropped = [&pending[..of_pending], &here[..of_here]].concat();
+        self.join(thinks, &dropped);
+        self.text_of_place(&pending[of_pending..], self.offset(self.pos));
+        self.pos += of_here;
+        self.s.behind = false;
+    }
+
+    /// White space that goes from the start of a piece meets that of the piece before.
+    fn join(&mut self, thinks: bool, behind: &str) {
+        let (said, gap) = if thinks {
+            (self.s.reasoning_said, &mut self.s.reasoning_gap)
+        } else {
+            (self.s.content_said, &mut self.s.content_gap)
+        };
+        if said {
+            *gap = between(gap, behind);
+        }
+    }
+
+    /// The output ends in white space from `pos` on, where nothing else has come since the last marker.
+    pub(crate) fn end_fresh(&mut self) {
+        let end = self.w.len();
+        if self.s.place.thinks() {
+            self.tokens.reason(self.offset(self.pos), self.offset(end));
+        } else if !self.s.behind {
+            // At the output's own beginning it is the answer.
+            let pending = std::mem::take(&mut self.s.pending);
+            self.content(&pending);
+            self.give(end);
+        }
+        self.pos = end;
+    }
+
+    /// The output ends: a thought that is cut off loses its outer white space.
+    pub(crate) fn end_piece(&mut self) {
+        if self.has_edges() && self.s.place.thinks() {
+            let edge = self.edge(self.w.len());
+            self.give(edge);
+            self.tokens.reason(self.offset(edge), self.offset(self.w.len()));
+            self.pos = self.w.len();
+        }
+    }
+
+    /// White space before a marker that vanishes stays: it waits for what comes behind it.
+    pub(crate) fn keep_pending(&mut self, to: usize) {
+        let w = self.w;
+        self.s.pending.push_str(&w[self.pos..to]);
+        if self.s.place.thinks() {
+            self.tokens.reason(self.offset(self.pos), self.offset(to));
+        }
+        self.pos = to;
+        if self.s.pending.len() > self.limits.blank {
+            self.s.behind = false;
+            let pending = std::mem::take(&mut self.s.pending);
+            self.text_of_place(&pending, self.offset(to));
+            self.begin_text(to);
+        }
+    }
+
+    /// Whether a delta can be given as it comes: it ends in no white space that may be an edge.
+    #[inline]
+    pub(crate) fn may_pass(&self, text: &str) -> bool {
+        !self.tables.words.edges || text.as_bytes().last().is_some_and(|byte| !is_blank(*byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn edges_meet_with_as_many_line_breaks_as_the_one_with_more() {
+        for (before, behind, found) in [
+            ("", "", ""),
+            (" ", "", " "),
+            (" ", "\t", " \t"),
+            ("\n", "", "\n"),
+            (" \n", "\n\n  \n", "\n\n"),
+            ("\r\n", " ", "\n"),
+        ] {
+            assert_eq!(between(before, behind), found, "{before:?} {behind:?}");
+        }
+    }
+}
