@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unspool::grammar::{self, Grammar, GrammarError, StrictLevel};
+use unspool::grammar::{self, Grammar, GrammarError, Limit, StrictLevel};
 use unspool::{Request, Setup};
 
 use crate::failure::{Failure, warn};
@@ -48,6 +48,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LEVEL", default_value = "auto")]
     tool_strict_level: Level,
 
+    /// How large the grammar may be: `bytes` of its schemas and of the grammar as it is written, `nodes` of which it is made
+    #[arg(long, value_name = "LIMIT", default_value_t = Limit::default())]
+    grammar_limit: Limit,
+
     /// Begin with the thought, for a backend that applies the grammar from the first token
     #[arg(long)]
     with_thought: bool,
@@ -86,13 +90,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         level: options.tool_strict_level.into(),
         with_thought: options.with_thought,
         answer: grammar::answer_schema(&fields)?,
+        limit: options.grammar_limit,
         ..grammar::Options::default()
     };
     let Some(grammar) = pair.grammar(&request, &wanted)? else {
         warn("nothing is to be constrained", Some(why_nothing(&request)));
         return Ok(());
     };
-    Ok(io::stdout().write_all(options.target.text(&grammar)?.as_bytes())?)
+    let text = options.target.text(&grammar)?;
+    options.grammar_limit.check(text.len())?;
+    Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
 fn why_nothing(request: &Request) -> &'static str {

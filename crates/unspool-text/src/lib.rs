@@ -63,4 +63,4 @@ pub use sandbox::{Sandbox, SandboxLimits};
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;
 pub use utf8::Utf8Decoder;
-pub use work::Stop;
+pub use work::{Stop, is_wanted};

@@ -93,6 +93,12 @@ pub(crate) fn check() -> Result<(), Ended> {
     BOUNDS.with_borrow(Bounds::check)
 }
 
+/// Whether somebody still waits for the work of this thread, for work that is not this crate's.
+#[must_use]
+pub fn is_wanted() -> bool {
+    check().is_ok()
+}
+
 /// Why work ends before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -140,13 +146,13 @@ mod tests {
 
     #[test]
     fn work_ends_when_it_is_told_or_late() {
-        assert_eq!(check(), Ok(()));
+        assert_eq!((check(), is_wanted()), (Ok(()), true));
         let stop = Stop::default();
         stop.during(|| {
             assert_eq!(check(), Ok(()));
             assert_eq!(deep(|| Ok(check())), Ok(Ok(())));
             stop.tell();
-            assert_eq!(check(), Err(Ended::Stopped));
+            assert_eq!((check(), is_wanted()), (Err(Ended::Stopped), false));
             assert_eq!(deep(|| Ok(check())), Ok(Err(Ended::Stopped)), "another thread has the same bounds");
         });
         assert_eq!(check(), Ok(()), "the bounds end with the work");

@@ -55,6 +55,17 @@ fn nothing_to_constrain_is_told() {
 }
 
 #[test]
+fn a_grammar_beyond_its_limit_is_refused() {
+    let level = ["--tool-choice", "tide", "--tool-strict-level", "parameter", "--grammar-limit"];
+    let err = grammar("hermes", &[&level[..], &["nodes=2"]].concat()).refused();
+    assert!(err.contains("`tide`") && err.contains("`nodes=2`") && err.contains("--grammar-limit"), "{err}");
+    let err = grammar("hermes", &[&level[..], &["bytes=300"]].concat()).refused();
+    assert!(err.contains("`bytes=300`"), "{err}");
+    let err = grammar("hermes", &[&level[..], &["4MiB"]].concat()).refused();
+    assert!(err.contains("bytes=4MiB,nodes=200000"), "{err}");
+}
+
+#[test]
 fn a_function_that_is_no_tool_is_refused() {
     let err = grammar("hermes", &["--tool-choice", "wind"]).refused();
     assert!(err.contains("`tool_choice` names the function `wind`"), "{err}");

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 use unspool::budget::ReasoningConfig;
-use unspool::grammar::StrictLevel;
+use unspool::grammar::{Limit, StrictLevel};
 
 use super::backend::BackendSpec;
 use crate::capabilities::{Capabilities, Notation, Waits};
@@ -19,6 +19,11 @@ pub struct ConstraintConfig {
     /// `function` (every call is well-formed), `parameter` (every call fits its schema)
     #[cfg_attr(feature = "clap", arg(long, value_name = "LEVEL", default_value_t = LevelOption::default()))]
     pub tool_strict_level: LevelOption,
+
+    /// How large the grammar of a request may be, and with it how much work goes into making it: `bytes` of its schemas and of
+    /// the grammar as it is written, `nodes` of which it is made. Beyond: 400
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LIMIT", default_value_t = Limit::default()))]
+    pub grammar_limit: Limit,
 
     /// In which notation the backend is told: `auto` (as its kind takes it), `xgrammar` (structural tags), `guidance` (grammars
     /// of llguidance), `outlines` or `lm-format-enforcer` (JSON schemas alone), `none` (only what clients send goes on to it)

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Map, Value, json};
 use unspool::Pair;
 use unspool::format::file::Required;
-use unspool::grammar::{Grammar, Options, StrictLevel};
+use unspool::grammar::{Grammar, GrammarError, Limit, Options, StrictLevel};
 use unspool::{Delta, Event, Prompt, Request, ToolChoice};
 
 use self::memory::Memory;
@@ -80,6 +80,7 @@ pub struct Constrainer {
     pair: Pair,
     level: StrictLevel,
     enforce: bool,
+    limit: Limit,
     can: Capabilities,
     /// What the backend is told in; `None`: what a client sends goes on, and nothing else.
     notation: Option<Notation>,
@@ -113,6 +114,7 @@ impl Constrainer {
         Self {
             level: constraint.tool_strict_level.0,
             enforce: constraint.enforces(),
+            limit: constraint.grammar_limit,
             notation: match constraint.structured_outputs_backend {
                 GrammarBackend::Auto => can.notations.first().copied(),
                 named => named.notation().filter(|notation| can.notations.contains(notation)),
@@ -207,7 +209,7 @@ impl Constrainer {
         match grammar {
             // The backend's own way to take a schema knows more schemas than a grammar in its notation.
             Some(grammar) if answer.is_some() && grammar.json_schema().is_some() => Ok(Some(Constraint::AsSent)),
-            Some(grammar) => Ok(Some(self.written(&grammar))),
+            Some(grammar) => self.written(&grammar).map(Some),
             None if demands => self.guided(request, thought),
             None => Ok(Some(Constraint::AsSent)),
         }
@@ -222,7 +224,7 @@ impl Constrainer {
         let silent = Request { tool_choice: ToolChoice::None, ..request.parse.clone() };
         let grammar = self.grammar(&silent, Some(&schema), thought)?;
         Ok(Some(match grammar {
-            Some(grammar) if grammar.json_schema().is_none() => self.written(&grammar),
+            Some(grammar) if grammar.json_schema().is_none() => self.written(&grammar)?,
             _ => Constraint::Json(schema),
         }))
     }
@@ -253,21 +255,21 @@ impl Constrainer {
             with_thought: open.is_some(),
             thought_open: open,
             answer: answer.cloned(),
+            limit: self.limit,
         };
-        self.pair.grammar(request, &options).map_err(|error| {
-            let told = ApiError::bad_field("tools", error.message);
-            match error.hint {
-                Some(hint) => told.hint(hint),
-                None => told,
-            }
-        })
+        self.pair.grammar_while(request, &options, &unspool_text::is_wanted).map_err(told)
     }
 
-    fn written(&self, grammar: &Grammar) -> Constraint {
-        match self.notation {
-            Some(Notation::Lark) => Constraint::Lark(grammar.lark().into()),
-            _ => Constraint::Tag(grammar.structural_tag().to_string().into()),
-        }
+    fn written(&self, grammar: &Grammar) -> Result<Constraint, ApiError> {
+        let text = match self.notation {
+            Some(Notation::Lark) => grammar.lark(),
+            _ => grammar.structural_tag().to_string(),
+        };
+        self.limit.check(text.len()).map_err(told)?;
+        Ok(match self.notation {
+            Some(Notation::Lark) => Constraint::Lark(text.into()),
+            _ => Constraint::Tag(text.into()),
+        })
     }
 
     /// A raw completions server knows no constraint of ours.
@@ -285,6 +287,15 @@ impl Constrainer {
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!("{message}; such requests are answered without a constraint");
         }
+    }
+}
+
+/// What is wrong with a request that has no grammar.
+fn told(error: GrammarError) -> ApiError {
+    let told = ApiError::bad_field(error.field, error.message);
+    match error.hint {
+        Some(hint) => told.hint(hint),
+        None => told,
     }
 }
 

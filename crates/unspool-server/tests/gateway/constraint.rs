@@ -129,6 +129,36 @@ async fn the_tag_is_the_one_of_the_format() {
     assert!(grammar.lark().starts_with("%llguidance {}\n"), "the server knows the notation by it");
 }
 
+/// A strict tool with definitions of which each holds the next one twice.
+fn doubled(depth: usize) -> Value {
+    let next = |i: usize| json!({"$ref": format!("#/$defs/d{}", i + 1)});
+    let mut definitions: serde_json::Map<String, Value> =
+        (0..depth).map(|i| (format!("d{i}"), json!({"anyOf": [next(i), next(i)]}))).collect();
+    definitions.insert(format!("d{depth}"), json!({"type": "string"}));
+    json!([{"type": "function", "function": {"name": "tide", "strict": true, "parameters": {
+        "type": "object", "properties": {"port": {"$ref": "#/$defs/d0"}}, "$defs": definitions}}}])
+}
+
+#[tokio::test]
+async fn a_schema_that_doubles_itself_is_a_small_grammar_and_a_large_one_is_refused() {
+    let kind = RemoteKind::Vllm;
+    let body = chat(no_thought(json!({"tools": doubled(40), "tool_choice": "required"})));
+    let seen = asked(kind, named(GrammarBackend::Auto), &body).await;
+    let tag = seen.pointer(place(kind, 0)).and_then(Value::as_str).expect("there is a tag").len();
+    assert!(tag < 3 * body.to_string().len(), "{tag} bytes");
+
+    let limit = "bytes=1KiB,nodes=200000".parse().expect("it is a limit");
+    let (_fake, url) = Fake::start(kind, Vec::new()).await;
+    let constraint = ConstraintConfig { grammar_limit: limit, ..named(GrammarBackend::Auto) };
+    let gateway = Gateway::start(ServeConfig { constraint, ..in_front(kind, url) }).await;
+    let response = gateway.post("/v1/chat/completions", &body).await;
+    assert_eq!(response.status(), 400);
+    let told = json_of(response).await;
+    let message = told["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`tide`") && message.contains("`bytes=1KiB`"), "{told}");
+    assert_eq!(told["error"]["param"], "tools");
+}
+
 #[tokio::test]
 async fn a_thought_stands_in_front_as_the_prompt_has_it() {
     let demand = json!({"tool_choice": "required"});

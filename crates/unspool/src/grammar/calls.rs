@@ -1,6 +1,8 @@
 //! Calls: heads, arguments, blocks.
 
-use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+use serde_json::Value;
 
 use crate::format::file::{Container, Delimited, Escape, Free, Group, Shape};
 use crate::format::syntax::Format;
@@ -9,22 +11,25 @@ use crate::json::write::string;
 use crate::render::words::Words;
 
 use super::elements::Elements;
-use super::node::{Avoid, Node, Rules};
+use super::node::{Avoid, Node};
 use super::notation::{Gemma, Python, keyword, plain_key};
-use super::params::{ANY_KEY, Params, members};
-use super::schema::{self, Place};
+use super::params::{ANY_KEY, Params, arranged, members};
+use super::rules::Rules;
+use super::schema::{self, ANY, Place, View};
 use super::values::{Values, separated};
 use super::{GrammarError, fill, text};
 
 /// So many calls of a reply have their position in their head where the format writes it; later ones any number.
 const COUNTED: usize = 8;
+/// Most heads that are written for that: of many functions fewer positions are counted.
+const MOST_HEADS: usize = 2048;
 
 /// A function that may be called.
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// The schema of its arguments.
-    pub(super) parameters: Value,
+    /// The schema of its arguments, which are an object.
+    pub(super) schema: Value,
     /// Whether the arguments must fit it.
     pub(super) strict: bool,
 }
@@ -52,8 +57,9 @@ pub(super) struct Calls<'a> {
     pub(super) once: bool,
     /// Calls already in the conversation.
     pub(super) calls_before: usize,
-    /// Rules of nested values.
-    pub(super) rules: Rules,
+    pub(super) rules: Rules<'a>,
+    /// The arguments of functions, made once however often they are written.
+    pub(super) arguments: HashMap<(String, Slot), Node>,
 }
 
 type Filled = Result<Node, GrammarError>;
@@ -87,7 +93,7 @@ impl<'a> Calls<'a> {
     }
 
     /// One call in a message of its own, where replies are messages. `parts`: the message with the call inside.
-    pub(super) fn call_parts(&mut self, parts: &[Part], only: Option<&Function>) -> Filled {
+    pub(super) fn call_parts(&mut self, parts: &[Part], only: Option<&'a Function>) -> Filled {
         let (_, parts) = fill::lead(parts);
         self.filled(&parts, None, only)
     }
@@ -102,15 +108,16 @@ impl<'a> Calls<'a> {
             let of = Box::new(self.call(call, None)?);
             return Ok(Node::List { of, between: between.to_owned() });
         }
-        let later = Node::sequence([Node::text(between), self.call(call, None)?]).many();
-        let mut all = later;
-        for position in (0..COUNTED).rev() {
+        let any = self.call(call, None)?;
+        let mut all = Node::sequence([Node::text(between), any.clone()]).many();
+        for position in (0..COUNTED.min(MOST_HEADS / self.functions.len().max(1))).rev() {
             let one = self.call(call, Some(position))?;
             let sep = Node::text(if position > 0 { between } else { "" });
             let node = Node::sequence([sep, one, all]);
             all = if position > 0 { node.optional() } else { node };
         }
-        Ok(all)
+        let any = Node::List { of: Box::new(any), between: between.to_owned() };
+        Ok(Node::Counted(Box::new([all, any])))
     }
 
     fn call(&mut self, call: &Template, position: Option<usize>) -> Filled {
@@ -118,7 +125,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The call's template for each function.
-    fn filled(&mut self, parts: &[Part], position: Option<usize>, only: Option<&Function>) -> Filled {
+    fn filled(&mut self, parts: &[Part], position: Option<usize>, only: Option<&'a Function>) -> Filled {
         let parts = &fill::spelled(parts, self.is_compact());
         if parts.contains(&Part::Slot(Slot::Envelope)) && only.is_none() {
             let envelope = self.envelope()?;
@@ -128,26 +135,46 @@ impl<'a> Calls<'a> {
         let mut all = Vec::new();
         for function in functions {
             let mut slot = |slot: Slot| self.slot(slot, function, position);
-            all.push(Node::sequence(fill::parts(parts, &mut slot)?));
+            let node = Node::sequence(fill::parts(parts, &mut slot)?);
+            self.rules.budget.take(node.weight())?;
+            all.push(node);
         }
         Ok(Node::choice(all))
     }
 
-    fn slot(&mut self, slot: Slot, function: &Function, position: Option<usize>) -> Filled {
+    fn slot(&mut self, slot: Slot, function: &'a Function, position: Option<usize>) -> Filled {
         let digits = || Node::Regex("[0-9]{1,4}".to_owned());
         match slot {
             Slot::Name => self.name(function),
             Slot::Id => self.id(function, position),
             Slot::Index => Ok(position.map_or_else(digits, |p| Node::text((self.calls_before + p).to_string()))),
             Slot::Number => Ok(position.map_or_else(digits, |p| Node::text((p + 1).to_string()))),
-            Slot::Json => Ok(self.json(function)),
             Slot::Envelope => self.object(function),
+            Slot::Json | Slot::Params | Slot::Elements | Slot::Kwargs | Slot::Literals => {
+                self.arguments(slot, function)
+            }
+            _ => Ok(Node::nothing()),
+        }
+    }
+
+    /// The arguments of a function, a rule if they are long.
+    fn arguments(&mut self, slot: Slot, function: &'a Function) -> Filled {
+        let key = (function.name.clone(), slot);
+        if let Some(known) = self.arguments.get(&key) {
+            return Ok(known.clone());
+        }
+        self.rules.budget.is_for(Some(&function.name));
+        self.rules.forget_names();
+        let node = match slot {
+            Slot::Json => self.json(function),
             Slot::Params => self.params(function),
             Slot::Elements => self.elements(function),
             Slot::Kwargs => self.kwargs(function),
-            Slot::Literals => self.literals(function),
-            _ => Ok(Node::nothing()),
-        }
+            _ => self.literals(function),
+        }?;
+        let node = self.rules.rule(node)?;
+        self.arguments.insert(key, node.clone());
+        Ok(node)
     }
 
     fn name(&self, function: &Function) -> Filled {
@@ -164,16 +191,25 @@ impl<'a> Calls<'a> {
         self.file.syntax.call_id.as_ref()
     }
 
-    fn id(&mut self, function: &Function, position: Option<usize>) -> Filled {
+    fn id(&mut self, function: &'a Function, position: Option<usize>) -> Filled {
         let Some(shape) = self.native_id() else { return Ok(Node::Regex("[A-Za-z0-9_\\-]{1,64}".to_owned())) };
         let parts = fill::parts(&shape.parts, &mut |slot| self.slot(slot, function, position))?;
         Ok(Node::sequence(parts))
     }
 
     /// The arguments as JSON.
-    fn json(&self, function: &Function) -> Node {
-        let schema = if function.strict { schema::arguments(&function.parameters) } else { schema::any_object() };
-        Node::Json { schema, without: Avoid::nothing() }
+    fn json(&self, function: &'a Function) -> Filled {
+        let schema = if function.strict {
+            self.place(function).take()?;
+            function.schema.clone()
+        } else {
+            schema::any_object()
+        };
+        Ok(Node::Json { schema, without: Avoid::nothing() })
+    }
+
+    fn place(&self, function: &'a Function) -> Place<'a> {
+        Place::root(&function.schema, self.rules.budget)
     }
 
     /// Whether calls are written as one JSON list.
@@ -196,7 +232,7 @@ impl<'a> Calls<'a> {
     }
 
     /// One object around name and arguments.
-    fn object(&mut self, function: &Function) -> Filled {
+    fn object(&mut self, function: &'a Function) -> Filled {
         let words = &self.file.tools.envelope;
         let quoted = |text: &str| {
             let mut out = String::new();
@@ -206,7 +242,7 @@ impl<'a> Calls<'a> {
         let name = quoted(&function.name);
         if words.shape == Shape::Key {
             let head = Node::text(format!("{{{name}: "));
-            return Ok(Node::sequence([head, self.json(function), Node::text("}")]));
+            return Ok(Node::sequence([head, self.arguments(Slot::Json, function)?, Node::text("}")]));
         }
         let mut all = vec![Node::text("{")];
         if let Some(key) = words.id.first() {
@@ -217,7 +253,7 @@ impl<'a> Calls<'a> {
         let name_key = quoted(words.name.first().map_or("name", String::as_str));
         let arguments_key = quoted(words.arguments.first().map_or("arguments", String::as_str));
         all.push(Node::text(format!("{name_key}: {name}, {arguments_key}: ")));
-        all.extend([self.json(function), Node::text("}")]);
+        all.extend([self.arguments(Slot::Json, function)?, Node::text("}")]);
         Ok(Node::sequence(all))
     }
 
@@ -230,64 +266,57 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn params(&self, function: &Function) -> Filled {
+    fn params(&mut self, function: &'a Function) -> Filled {
         let param = self.words.params.first().ok_or_else(|| GrammarError::new("the format shows no parameter"))?;
         let params = Params::new((self.file, self.words.limits), param, self.in_value());
-        let schema = schema::arguments(&function.parameters);
+        let place = self.place(function);
         match self.file.grammar.free {
-            _ if function.strict => params.strict(&schema),
-            Free::Declared => params.declared(&schema),
-            Free::Any => Ok(params.free()),
+            _ if function.strict => params.strict(place, &mut self.rules),
+            Free::Declared => params.declared(place),
+            Free::Any => params.free(place),
         }
     }
 
-    fn elements(&mut self, function: &Function) -> Filled {
-        let schema = schema::arguments(&function.parameters);
-        self.rules.forget_names();
-        let mut elements = Elements::new((self.file, self.words.limits), &mut self.rules);
-        if function.strict { elements.strict(&schema) } else { elements.free(&schema) }
+    fn elements(&mut self, function: &'a Function) -> Filled {
+        let place = self.place(function);
+        let elements = Elements::new((self.file, self.words.limits), &mut self.rules);
+        if function.strict { elements.strict(place) } else { elements.free(place) }
     }
 
-    fn kwargs(&mut self, function: &Function) -> Filled {
-        let schema = schema::arguments(&function.parameters);
-        let mut values = Values::new(Python { closers: self.words.block_ends() }, &schema, &mut self.rules);
-        let any = Value::Bool(true);
-        let place = Place::root(&schema);
-        let object =
-            place.object().filter(|o| function.strict && (o.contains_key("properties") || o.contains_key("required")));
-        let Some(object) = object else {
-            let closed = function.strict && schema.get("additionalProperties") == Some(&Value::Bool(false));
-            let others = schema.get("additionalProperties").filter(|_| function.strict).unwrap_or(&any);
-            let value = values.value(place.at(others))?;
-            let member =
-                Node::sequence([Node::Regex("[A-Za-z_][A-Za-z0-9_]{0,63}".to_owned()), Node::text("="), value]);
-            return Ok(if closed { Node::nothing() } else { separated(member, 0, None, ", ") });
-        };
-        members(&object, ", ", |key, schema| {
-            let named = keyword(key).ok_or_else(|| {
-                GrammarError::new(&format!("parameter `{key}` is no keyword that Python could write"))
-            })?;
-            Ok(Node::sequence([named, values.value(place.at(schema))?]))
-        })
+    fn kwargs(&mut self, function: &'a Function) -> Filled {
+        let place = self.place(function);
+        let others = function.schema.get("additionalProperties").filter(|_| function.strict);
+        let object = place.object()?.filter(|o| function.strict && lists(o));
+        let values = Values::new(Python { closers: self.words.block_ends() }, place, &mut self.rules);
+        if let Some(object) = object {
+            return values.keyed(&object, |key| {
+                let why = || GrammarError::new(&format!("parameter `{key}` is no keyword that Python could write"));
+                keyword(key).ok_or_else(why)
+            });
+        }
+        let value = values.single(others.unwrap_or(&ANY))?;
+        if others == Some(&Value::Bool(false)) {
+            return Ok(Node::nothing());
+        }
+        let member = Node::sequence([Node::Regex("[A-Za-z_][A-Za-z0-9_]{0,63}".to_owned()), Node::text("="), value]);
+        separated(member, (0, None), ", ", &mut self.rules)
     }
 
-    fn literals(&mut self, function: &Function) -> Filled {
+    fn literals(&mut self, function: &'a Function) -> Filled {
         let words = &self.file.tools.literals;
         let open = words.string.first().map_or("\"", String::as_str);
         let close = words.string.get(1).map_or(open, String::as_str);
-        let schema = schema::arguments(&function.parameters);
         let inner = if words.delimited == Delimited::Untyped {
-            self.delimited(function, &schema, open, close)?
+            self.delimited(function, open, close)?
         } else {
-            let avoid = self.in_value();
-            let mut values = Values::new(Gemma { open, close, avoid }, &schema, &mut self.rules);
-            values.arguments(function.strict)?
+            let (avoid, place) = (self.in_value(), self.place(function));
+            Values::new(Gemma { open, close, avoid }, place, &mut self.rules).arguments(function.strict)?
         };
         Ok(Node::sequence([Node::text("{"), inner, Node::text("}")]))
     }
 
     /// Members whose values are untyped text between delimiters.
-    fn delimited(&self, function: &Function, schema: &Value, open: &str, close: &str) -> Filled {
+    fn delimited(&mut self, function: &'a Function, open: &str, close: &str) -> Filled {
         let slot = text::Slot {
             avoid: self.in_value().and([open]).but(&[close]),
             end: close.to_owned(),
@@ -295,24 +324,28 @@ impl<'a> Calls<'a> {
             escape: Escape::None,
             trimmed: false,
         };
-        let place = Place::root(schema);
-        let any = Value::Bool(true);
-        let is_listed = |o: &Map<String, Value>| o.contains_key("properties") || o.contains_key("required");
-        let Some(object) = place.object().filter(|o| function.strict && is_listed(o)) else {
+        let place = self.place(function);
+        let Some(object) = place.object()?.filter(|o| function.strict && lists(o)) else {
             let key = Node::Regex(ANY_KEY.to_owned());
-            let others = schema.get("additionalProperties").filter(|_| function.strict).unwrap_or(&any);
+            let others = function.schema.get("additionalProperties").filter(|_| function.strict).unwrap_or(&ANY);
             if others == &Value::Bool(false) {
                 return Ok(Node::nothing());
             }
-            let member = Node::sequence([key, Node::text(format!(":{open}")), slot.value(place.at(others))]);
-            return Ok(separated(member, 0, None, ","));
+            let member = Node::sequence([key, Node::text(format!(":{open}")), slot.value(place.at(others))?]);
+            return separated(member, (0, None), ",", &mut self.rules);
         };
-        members(&object, ",", |key, schema| {
+        let all = members(&object, |key, schema| {
             let named = plain_key(key)
                 .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no key that the format can write")))?;
-            Ok(Node::sequence([Node::text(named), Node::text(open), slot.value(place.at(schema))]))
-        })
+            Ok(Node::sequence([Node::text(named), Node::text(open), slot.value(place.at(schema))?]))
+        })?;
+        arranged(all, ",", &mut self.rules)
     }
+}
+
+/// Whether an object says which members it has.
+fn lists(object: &View<'_>) -> bool {
+    object.has("properties") || object.has("required")
 }
 
 /// Whether a template begins with a message.

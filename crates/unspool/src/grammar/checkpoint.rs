@@ -1,6 +1,6 @@
 //! Replies in the form that a checkpoint's own template says: its literals around names and values.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::format::file::Escape;
 use crate::json::write::string;
@@ -8,20 +8,26 @@ use crate::response_template::{CallContent, CallRegion, Outline, Piece, Region, 
 
 use super::calls::Function;
 use super::node::{Avoid, Node};
-use super::params::{ANY_KEY, members};
+use super::params::{ANY_KEY, arranged, members};
 use super::reply::Wish;
-use super::schema::{self, Branch, Place};
+use super::rules::Rules;
+use super::schema::{self, ANY, Place, View};
 use super::{GrammarError, text};
 
 /// Makes the grammar of a reply.
-pub(super) fn reply(spec: &TemplateSpec, functions: Option<&[Function]>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+pub(super) fn reply<'a>(
+    spec: &TemplateSpec,
+    functions: Option<&'a [Function]>,
+    wish: Wish<'_>,
+    rules: &mut Rules<'a>,
+) -> Result<Node, GrammarError> {
     let outline = spec.outline().map_err(|why| GrammarError {
-        message: format!("the checkpoint's `response_template` has no grammar: {why}"),
         hint: Some("leave the demand out, or serve this model with a parser of its own format".to_owned()),
+        ..GrammarError::new(&format!("the checkpoint's `response_template` has no grammar: {why}"))
     })?;
     let reply = Reply { outline: &outline, wish };
     let calls = match (functions, &outline.calls) {
-        (Some(functions), Some(region)) => Some(reply.calls(region, functions)?),
+        (Some(functions), Some(region)) => Some(reply.calls(region, functions, rules)?),
         (Some(_), None) => return Err(GrammarError::new("the checkpoint's `response_template` has no calls")),
         (None, _) => None,
     };
@@ -118,8 +124,13 @@ impl Reply<'_> {
         Node::sequence([open, rest]).optional()
     }
 
-    fn calls(&self, region: &CallRegion, functions: &[Function]) -> Result<Call, GrammarError> {
-        let writer = Writer { region };
+    fn calls<'a>(
+        &self,
+        region: &CallRegion,
+        functions: &'a [Function],
+        rules: &mut Rules<'a>,
+    ) -> Result<Call, GrammarError> {
+        let mut writer = Writer { region, rules };
         let all = functions.iter().map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
         Ok(Call { node: Node::choice(all), close: region.close.clone() })
     }
@@ -138,12 +149,15 @@ fn one_of(texts: &[String]) -> Node {
     Node::choice(texts.iter().map(Node::text))
 }
 
-struct Writer<'a> {
-    region: &'a CallRegion,
+struct Writer<'a, 'r> {
+    region: &'r CallRegion,
+    rules: &'r mut Rules<'a>,
 }
 
-impl Writer<'_> {
-    fn call(&self, function: &Function) -> Result<Node, GrammarError> {
+impl<'a> Writer<'a, '_> {
+    fn call(&mut self, function: &'a Function) -> Result<Node, GrammarError> {
+        self.rules.budget.is_for(Some(&function.name));
+        self.rules.forget_names();
         let mut all = Vec::new();
         for piece in &self.region.open {
             all.push(match piece {
@@ -152,15 +166,24 @@ impl Writer<'_> {
                 _ => Node::nothing(),
             });
         }
-        all.push(self.content(function)?);
+        let content = self.content(function)?;
+        all.push(self.rules.rule(content)?);
         Ok(Node::sequence(all))
     }
 
-    fn content(&self, function: &Function) -> Result<Node, GrammarError> {
-        let schema = if function.strict { schema::arguments(&function.parameters) } else { schema::any_object() };
-        let json = |schema: Value| Node::Json { schema, without: Avoid::nothing().and(&self.region.close) };
+    fn content(&mut self, function: &'a Function) -> Result<Node, GrammarError> {
+        let place = Place::root(&function.schema, self.rules.budget);
+        let json = || {
+            let schema = if function.strict {
+                place.take()?;
+                function.schema.clone()
+            } else {
+                schema::any_object()
+            };
+            Ok(Node::Json { schema, without: Avoid::nothing().and(&self.region.close) })
+        };
         match &self.region.content {
-            CallContent::Arguments => Ok(json(schema)),
+            CallContent::Arguments => json(),
             CallContent::Envelope { name, arguments, listed } => {
                 let mut head = String::from(if *listed { "[{" } else { "{" });
                 string(&mut head, name);
@@ -169,10 +192,10 @@ impl Writer<'_> {
                 head.push_str(", ");
                 string(&mut head, arguments);
                 head.push_str(": ");
-                Ok(Node::sequence([Node::text(head), json(schema), Node::text(if *listed { "}]" } else { "}" })]))
+                Ok(Node::sequence([Node::text(head), json()?, Node::text(if *listed { "}]" } else { "}" })]))
             }
             CallContent::Tags { tag, json, trimmed } => {
-                Tags::new(self.region, tag, [*json, *trimmed]).arguments(function)
+                Tags::new(self.region, tag, [*json, *trimmed]).arguments(place, function.strict, self.rules)
             }
         }
     }
@@ -199,27 +222,24 @@ impl<'a> Tags<'a> {
         Self { tag, json, slot: text::Slot { avoid, end, frame: String::new(), escape: Escape::None, trimmed } }
     }
 
-    fn arguments(&self, function: &Function) -> Result<Node, GrammarError> {
-        let root = schema::arguments(&function.parameters);
-        let place = Place::root(&root);
-        let any = Value::Bool(true);
-        if !function.strict {
-            return Ok(self.tag_of(None, place.at(&any))?.many());
+    fn arguments(&self, place: Place<'_>, strict: bool, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+        if !strict {
+            return Ok(self.tag_of(None, place.any())?.many());
         }
-        let objects: Vec<Map<String, Value>> = match place.object() {
-            Some(object) => vec![object],
-            None => place.branches().into_iter().filter_map(object_of).collect(),
-        };
-        let all = objects.iter().map(|object| self.object(place, object)).collect::<Result<Vec<_>, _>>()?;
+        let mut all = Vec::new();
+        for object in place.objects()? {
+            all.push(self.object(place, &object, rules)?);
+        }
         Ok(Node::choice(all))
     }
 
-    fn object(&self, place: Place<'_>, object: &Map<String, Value>) -> Result<Node, GrammarError> {
-        let others = object.get("additionalProperties").unwrap_or(&Value::Bool(true));
-        if !object.contains_key("properties") && schema::required(object).is_empty() && *others != Value::Bool(false) {
+    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+        let others = object.get("additionalProperties").unwrap_or(&ANY);
+        if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
             return Ok(self.tag_of(None, place.at(others))?.many());
         }
-        members(object, "", |key, schema| self.tag_of(Some(key), place.at(schema)))
+        let all = members(object, |key, schema| self.tag_of(Some(key), place.at(schema)))?;
+        arranged(all, "", rules)
     }
 
     /// One parameter; without a key, of any name.
@@ -237,7 +257,7 @@ impl<'a> Tags<'a> {
                 Piece::Again => Node::nothing(),
             });
         }
-        all.push(self.value(place));
+        all.push(self.value(place)?);
         for piece in rest.skip(1) {
             all.push(match (piece, key) {
                 (Piece::Text(text), _) => Node::text(text),
@@ -252,23 +272,19 @@ impl<'a> Tags<'a> {
         Ok(Node::sequence(all))
     }
 
-    fn value(&self, place: Place<'_>) -> Node {
+    fn value(&self, place: Place<'_>) -> Result<Node, GrammarError> {
         if !self.json {
             return self.slot.value(place);
         }
         let without = self.slot.avoid.clone().and([&self.slot.end]);
         let schema = match place.schema {
             Value::Bool(true) => json!({"type": ["object", "array", "string", "number", "boolean", "null"]}),
-            schema => schema.clone(),
+            schema => {
+                place.take()?;
+                place.alone(schema.clone())?
+            }
         };
-        Node::sequence([Node::Json { schema: place.alone(schema), without }, Node::text(&*self.slot.end)])
-    }
-}
-
-fn object_of(branch: Branch) -> Option<Map<String, Value>> {
-    match branch {
-        Branch::Other("object", Value::Object(map)) => Some(map),
-        _ => None,
+        Ok(Node::sequence([Node::Json { schema, without }, Node::text(&*self.slot.end)]))
     }
 }
 

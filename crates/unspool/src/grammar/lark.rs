@@ -90,6 +90,7 @@ impl Writer {
                 }
                 self.named("json", format!("%json {schema}"))
             }
+            Node::Counted(both) => self.node(&both[0]),
             Node::Rule(at) => format!("value_{at}"),
         }
     }

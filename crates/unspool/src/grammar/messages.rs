@@ -14,46 +14,37 @@ use super::params::framed_closer;
 use super::reply::{Wish, content_markup, thought_text};
 use super::{GrammarError, fill};
 
-/// Makes the grammar of a reply.
+/// Makes the grammar of a reply: messages with the start of the next one between two, so that each kind of message is said once.
 pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, GrammarError> {
     let messages = Messages { words, channels: words.channels() };
+    let start = Node::text(messages.start());
+    let before = |piece: &Piece| Node::sequence([piece.closed(), start.clone()]);
     let call = calls.map(|calls| messages.calls(calls)).transpose()?;
-    let call = call.as_ref().map(|c| messages.pieces(c));
-    let answer = messages.answer(wish);
+    let answers = messages.answer(wish);
     let thought = messages.thought();
-    let (first_thought, later_thought) = messages.pieces(&thought);
-    let tail = |later: bool| {
-        let pick = |(first, more): &(Piece, Piece)| if later { more.clone() } else { first.clone() };
-        let mut ways = Vec::new();
-        if let Some(call) = &call {
-            let more = if wish.once { Node::nothing() } else { call.1.closed().many() };
-            let end = |first: Piece| {
-                let whole = Node::sequence([first.closed(), more.clone(), call.1.ended()]);
-                if wish.once { first.ended() } else { Node::choice([first.ended(), whole]) }
-            };
-            ways.push(end(pick(call)));
-            if !wish.must_call && wish.answer.is_none() {
-                let said = answer.iter().map(|a| pick(&messages.pieces(a)).closed());
-                ways.push(Node::sequence([Node::choice(said), end(call.1.clone())]));
-            }
-        }
-        if !wish.must_call || call.is_none() {
-            ways.extend(answer.iter().map(|a| pick(&messages.pieces(a)).ended()));
-        }
-        Node::choice(ways)
-    };
-    let more = later_thought.closed().many();
-    let behind = if wish.must_call || wish.answer.is_some() { tail(true) } else { tail(true).optional() };
-    if let (Some(Some(true)), Some(template)) = (wish.thought, words.thoughts.first()) {
-        // The prompt has the header of the thought, and more of it perhaps.
-        let (text, closer) = thought_text(words, template);
-        return Ok(Node::sequence(std::iter::once(text).chain(closer).chain([more, behind])));
+    let mut last = Vec::new();
+    if let Some(call) = &call {
+        let said = (!wish.must_call && wish.answer.is_none() && !answers.is_empty())
+            .then(|| Node::choice(answers.iter().map(before)).optional());
+        last.push(Node::sequence(said.into_iter().chain([messages.all_calls(call, &start, wish.once)])));
     }
-    let thoughts = Node::sequence([first_thought.closed(), more]);
-    Ok(Node::choice([tail(false), Node::sequence([thoughts, behind])]))
+    if !wish.must_call || call.is_none() {
+        last.extend(answers.iter().map(Piece::ended));
+    }
+    let demands = wish.must_call || wish.answer.is_some();
+    if !demands {
+        last.push(thought.closed());
+    }
+    let rest = Node::sequence([before(&thought).many(), Node::choice(last)]);
+    let (Some(Some(true)), Some(template)) = (wish.thought, words.thoughts.first()) else { return Ok(rest) };
+    // The prompt has the header of the thought, and more of it perhaps.
+    let (text, closer) = thought_text(words, template);
+    let more = Node::sequence([start, rest]);
+    let more = if demands { more } else { more.optional() };
+    Ok(Node::sequence(std::iter::once(text).chain(closer).chain([more])))
 }
 
-/// A message: all of it but its last literal, and that.
+/// A message without its start: all of it but its last literal, and that.
 #[derive(Debug, Clone)]
 struct Piece {
     node: Node,
@@ -83,20 +74,21 @@ struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// A message at the start of the reply, where the prompt wrote its beginning, and one behind another.
-    fn pieces(&self, piece: &Piece) -> (Piece, Piece) {
+    /// A message without its start, which the prompt wrote of the first one.
+    fn piece(&self, node: Node, open: Option<Node>, end: String) -> Piece {
         let start = self.start();
-        let strip = |node: &Node| node.clone().behind(if node.prefix().starts_with(&start) { &start } else { "" });
-        let add = |node: &Node| {
-            let begun = node.prefix().starts_with(&start);
-            Node::sequence([Node::text(if begun { "" } else { &start }), node.clone()])
-        };
-        let with = |node: &dyn Fn(&Node) -> Node| Piece {
-            node: node(&piece.node),
-            open: piece.open.as_ref().map(node),
-            end: piece.end.clone(),
-        };
-        (with(&strip), with(&add))
+        let strip = |node: Node| if node.prefix().starts_with(&start) { node.behind(&start) } else { node };
+        Piece { node: strip(node), open: open.map(strip), end }
+    }
+
+    /// One call, or several with the start of the next one between two.
+    fn all_calls(&self, call: &Piece, start: &Node, once: bool) -> Node {
+        let end = Node::text(&*call.end).optional();
+        if once {
+            return Node::sequence([call.node.clone(), end]);
+        }
+        let between = Node::sequence([Node::text(&*call.end), start.clone()]).prefix();
+        Node::sequence([Node::List { of: Box::new(call.node.clone()), between }, end])
     }
 
     /// What stands before each message but the first: its start and role, or the header's marker.
@@ -113,11 +105,11 @@ impl<'a> Messages<'a> {
 
     fn thought(&self) -> Piece {
         let Some(template) = self.words.thoughts.first() else {
-            return Piece { node: Node::Choice(Vec::new()), open: None, end: String::new() };
+            return self.piece(Node::Choice(Vec::new()), None, String::new());
         };
         let open = parts(template.before(|s| s == Slot::Thought));
         let (text, behind) = thought_text(self.words, template);
-        Piece { node: Node::sequence([open, text].into_iter().chain(behind)), open: None, end: String::new() }
+        self.piece(Node::sequence([open, text].into_iter().chain(behind)), None, String::new())
     }
 
     /// The messages that an answer may be.
@@ -147,16 +139,13 @@ impl<'a> Messages<'a> {
         let (frame, end, _) = framed_closer(behind);
         if let Some(schema) = wish.answer {
             let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
-            return Piece { node: Node::sequence([head.clone(), json, Node::text(frame)]), open: None, end };
+            return self.piece(Node::sequence([head.clone(), json, Node::text(frame)]), None, end);
         }
         let without = content_markup(self.words).but(&[end.as_str()]);
         let text = Node::Until { without: without.clone(), end: end.clone() };
         let open = Node::Rest { without: without.and([end]) };
-        Piece {
-            node: Node::sequence([head.clone(), text]),
-            open: Some(Node::sequence([head.clone(), open])),
-            end: String::new(),
-        }
+        let open = Node::sequence([head.clone(), open]);
+        self.piece(Node::sequence([head.clone(), text]), Some(open), String::new())
     }
 
     fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, GrammarError> {
@@ -171,16 +160,20 @@ impl<'a> Messages<'a> {
             for function in calls.functions {
                 let message = self.message(written, &function.name);
                 end = end_of(&message);
-                all.push(calls.call_parts(&message, Some(function))?);
-                for further in &calls.file.syntax.further_calls {
-                    all.push(calls.call_parts(&further.parts, Some(function))?);
+                // Further spellings of the header stand before the same arguments.
+                let further = calls.file.syntax.further_calls.iter().map(|further| &further.parts[..]);
+                let spellings: Vec<&[Part]> = std::iter::once(&message[..]).chain(further).collect();
+                let mut nodes = Vec::new();
+                for parts in spellings {
+                    nodes.push(calls.call_parts(parts, Some(function))?);
                 }
+                all.push(factored(nodes));
             }
             Node::choice(all)
         } else {
             calls.call_parts(&written.parts, None)?
         };
-        Ok(Piece { node: if end.is_empty() { node } else { cut(node, &end) }, open: None, end })
+        Ok(self.piece(if end.is_empty() { node } else { cut(node, &end) }, None, end))
     }
 
     /// A template with the message around it, where it shows none: that of an answer, but to the function.
@@ -204,6 +197,23 @@ fn spliced(block: &Template, call: &Template) -> Vec<Part> {
         }
     }
     out
+}
+
+/// One of some sequences; where all of them are the same behind a first literal, that is said once.
+fn factored(nodes: Vec<Node>) -> Node {
+    let split = |node: &Node| match node {
+        Node::Sequence(all) => match all.split_first() {
+            Some((first @ Node::Literal(_), rest)) => Some((first.clone(), rest.to_vec())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(all) = nodes.iter().map(split).collect::<Option<Vec<_>>>() else { return Node::choice(nodes) };
+    let (firsts, mut rests): (Vec<Node>, Vec<Vec<Node>>) = all.into_iter().unzip();
+    let Some(rest) = rests.pop().filter(|rest| rests.iter().all(|other| other == rest)) else {
+        return Node::choice(nodes);
+    };
+    Node::sequence(std::iter::once(Node::choice(firsts)).chain(rest))
 }
 
 /// The literal that ends a message's text, with the white space behind it.

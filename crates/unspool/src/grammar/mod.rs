@@ -22,21 +22,27 @@
 mod avoid;
 mod calls;
 mod checkpoint;
+mod ebnf;
 mod elements;
 mod fill;
 mod lark;
+mod limit;
 mod messages;
 mod node;
 mod notation;
+mod number;
 mod params;
 pub(crate) mod pattern;
 mod reply;
+mod rules;
 mod sample;
 mod schema;
 mod text;
+mod tidy;
 mod values;
 mod xgrammar;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
@@ -48,8 +54,13 @@ use crate::request::{Request, RequestError, ToolChoice};
 use crate::sample::Sampler;
 
 use calls::{Calls, Function};
-use node::{Node, Rules};
+use limit::Budget;
+use node::Node;
 use reply::Wish;
+use rules::Rules;
+use schema::Place;
+
+pub use limit::Limit;
 
 /// How strictly calls are held to their schemas, as `--tool-strict-level` says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,11 +90,20 @@ pub struct Options {
     /// The JSON schema of the answer (`response_format`); an answer is then JSON, or calls where the request lets the
     /// model choose. It counts for nothing where calls are demanded.
     pub answer: Option<Value>,
+    /// How large the grammar may be.
+    pub limit: Limit,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: StrictLevel::Auto, enforce: true, with_thought: false, thought_open: None, answer: None }
+        Self {
+            level: StrictLevel::Auto,
+            enforce: true,
+            with_thought: false,
+            thought_open: None,
+            answer: None,
+            limit: Limit::default(),
+        }
     }
 }
 
@@ -98,9 +118,6 @@ pub struct Grammar {
 
 impl Grammar {
     /// The structural tag that xgrammar 0.2.8 compiles.
-    ///
-    /// A value that may nest without end in a syntax of its own (Python literals, elements) nests at most three levels
-    /// here: tags cannot refer to themselves.
     #[must_use]
     pub fn structural_tag(&self) -> Value {
         xgrammar::write(self)
@@ -135,11 +152,13 @@ pub struct GrammarError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The field of the request that it is about.
+    pub field: &'static str,
 }
 
 impl GrammarError {
     fn new(message: &str) -> Self {
-        Self { message: message.to_owned(), hint: None }
+        Self { message: message.to_owned(), hint: None, field: "tools" }
     }
 }
 
@@ -161,10 +180,24 @@ impl Pair {
     /// The grammar for the replies to a request; `None` if it constrains nothing.
     ///
     /// # Errors
-    /// A function or parameter whose name the format cannot write, a named function that is not among the tools, or a
-    /// demand on a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee.
+    /// A function or parameter whose name the format cannot write, a named function that is not among the tools, a demand on
+    /// a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee; or a grammar larger than
+    /// [`Options::limit`].
     pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, GrammarError> {
-        let plan = self.formats(request).map_err(|e| GrammarError { message: e.message, hint: e.hint })?;
+        self.grammar_while(request, options, &|| true)
+    }
+
+    /// The same, for as long as it is `wanted`. That is asked now and then, so that work for a client that has left ends.
+    ///
+    /// # Errors
+    /// Those of [`Pair::grammar`], or it is not wanted any more.
+    pub fn grammar_while(
+        &self,
+        request: &Request,
+        options: &Options,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Grammar>, GrammarError> {
+        let plan = self.formats(request).map_err(|e| GrammarError { hint: e.hint, ..GrammarError::new(&e.message) })?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
         let scope = Scope::of(request, options, tools.map(|f| f.serve.level).unwrap_or_default());
         let calling = tools.filter(|_| scope.calls);
@@ -173,11 +206,12 @@ impl Pair {
         }
         if plan.checkpoint.is_some() && plan.refuses() {
             return Err(GrammarError {
-                message: "response_template parsing cannot guarantee the form of a reply".to_owned(),
                 hint: Some("serve this model with a parser of its own format".to_owned()),
+                ..GrammarError::new("response_template parsing cannot guarantee the form of a reply")
             });
         }
-        let functions = functions(request, scope.all_strict)?;
+        let budget = Budget::new(options.limit, wanted);
+        let functions = functions(request, scope.all_strict, &budget)?;
         let must_call = calling.is_some() && !matches!(request.tool_choice, ToolChoice::Auto);
         let wish = Wish {
             must_call,
@@ -185,9 +219,13 @@ impl Pair {
             thought: options.with_thought.then_some(options.thought_open),
             answer: options.answer.as_ref().filter(|_| !must_call),
         };
+        if let Some(schema) = wish.answer {
+            Place::root(schema, &budget).take()?;
+        }
+        let mut rules = Rules::new(&budget);
         if let Some(spec) = &plan.checkpoint {
-            let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish)?;
-            return Ok(Some(Grammar { root, thinks: options.with_thought, rules: Vec::new() }));
+            let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish, &mut rules)?;
+            return finished(root, rules, options.with_thought);
         }
         let words = Words::read(plan.reasoning.as_ref(), tools, (request, self.limits()))
             .map_err(|e| GrammarError::new(&e.to_string()))?;
@@ -197,13 +235,22 @@ impl Pair {
             functions: &functions,
             once: scope.once,
             calls_before: request.calls_before,
-            rules: Rules::default(),
+            rules: Rules::new(&budget),
+            arguments: HashMap::new(),
         });
         let root = reply::reply(&words, calls.as_mut(), wish)?;
         let begins = options.thought_open.unwrap_or(words.thinking == Thinking::Open);
         let thinks = options.with_thought && begins && !words.thinks_in_content();
-        Ok(Some(Grammar { root, thinks, rules: calls.map(|c| c.rules.into_nodes()).unwrap_or_default() }))
+        finished(root, calls.map_or(rules, |c| c.rules), thinks)
     }
+}
+
+/// The grammar of a root and its rules.
+fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar>, GrammarError> {
+    let budget = rules.budget;
+    budget.take(root.weight())?;
+    let (root, rules) = tidy::tidied(root, rules.into_nodes(), budget)?;
+    Ok(Some(Grammar { root, rules, thinks }))
 }
 
 /// The schema of the answer that a chat request asks for: `response_format` of the kinds `json_schema` and `json_object`,
@@ -257,15 +304,19 @@ impl Scope {
 }
 
 /// The functions that may be called.
-fn functions(request: &Request, all_strict: bool) -> Result<Vec<Function>, GrammarError> {
+fn functions(request: &Request, all_strict: bool, budget: &Budget<'_>) -> Result<Vec<Function>, GrammarError> {
     let named = match &request.tool_choice {
         ToolChoice::Named(name) => Some(name),
         _ => None,
     };
-    let wanted = request.tools.definitions().iter().filter(|d| named.is_none_or(|n| *n == d.name));
-    let all: Vec<Function> = wanted
-        .map(|d| Function { name: d.name.clone(), parameters: d.parameters.clone(), strict: all_strict || d.strict })
-        .collect();
+    let mut all = Vec::new();
+    for definition in request.tools.definitions().iter().filter(|d| named.is_none_or(|n| *n == d.name)) {
+        budget.is_for(Some(&definition.name));
+        budget.step(1)?;
+        let schema = schema::arguments(&definition.parameters);
+        all.push(Function { name: definition.name.clone(), schema, strict: all_strict || definition.strict });
+    }
+    budget.is_for(None);
     match named.filter(|_| all.is_empty()) {
         Some(name) => Err(GrammarError::new(&format!("`tool_choice` names the function `{name}`, which is no tool"))),
         None => Ok(all),

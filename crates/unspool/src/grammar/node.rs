@@ -1,11 +1,13 @@
 //! What a grammar is made of, before it is written for a backend.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::limit::Weight;
+
 /// A piece of a grammar: a set of texts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     /// This text.
     Literal(String),
@@ -30,12 +32,14 @@ pub(crate) enum Node {
     Regex(String),
     /// JSON that fits a schema. No string in it has one of the literals.
     Json { schema: Value, without: Avoid },
-    /// A rule by its position in [`Grammar::rules`]: only a value that may nest without end needs one.
+    /// Calls with their positions counted; and the same with any positions, which is shorter where nothing can be shared.
+    Counted(Box<[Node; 2]>),
+    /// A rule by its position: what is said in several places, or may nest in itself.
     Rule(usize),
 }
 
 /// Literals that a text must not have.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Avoid {
     pub(crate) literals: Vec<String>,
     /// Blanks may stand inside their tags.
@@ -147,10 +151,15 @@ impl Node {
         let mut out: Vec<Node> = Vec::new();
         for node in nodes {
             match node {
-                Self::Choice(inner) => out.extend(inner.into_iter().filter(|n| !out.contains(n)).collect::<Vec<_>>()),
-                node if out.contains(&node) => {}
+                Self::Choice(inner) => out.extend(inner),
                 node => out.push(node),
             }
+        }
+        if out.len() > 1 {
+            let mut seen = HashSet::new();
+            let is_new: Vec<bool> = out.iter().map(|node| seen.insert(node)).collect();
+            let mut is_new = is_new.into_iter();
+            out.retain(|_| is_new.next().unwrap_or(false));
         }
         if out.len() == 1 { out.remove(0) } else { Self::Choice(out) }
     }
@@ -168,25 +177,55 @@ impl Node {
         Self::Repeat { of: Box::new(self), least: 0, most: None }
     }
 
-    /// Whether no text fits.
-    pub(crate) fn is_impossible(&self) -> bool {
+    /// Whether no text fits; `impossible` says it of rules.
+    pub(crate) fn is_impossible(&self, impossible: &impl Fn(usize) -> bool) -> bool {
         match self {
-            Self::Choice(nodes) => nodes.iter().all(Self::is_impossible),
-            Self::Sequence(nodes) => nodes.iter().any(Self::is_impossible),
-            Self::List { of, .. } => of.is_impossible(),
-            Self::Repeat { of, least, .. } => *least > 0 && of.is_impossible(),
+            Self::Choice(nodes) => nodes.iter().all(|n| n.is_impossible(impossible)),
+            Self::Sequence(nodes) => nodes.iter().any(|n| n.is_impossible(impossible)),
+            Self::List { of, .. } => of.is_impossible(impossible),
+            Self::Repeat { of, least, .. } => *least > 0 && of.is_impossible(impossible),
+            Self::Counted(both) => both[0].is_impossible(impossible),
+            Self::Rule(at) => impossible(*at),
             _ => false,
         }
     }
 
-    /// Whether it says this rule somewhere.
-    pub(crate) fn says(&self, rule: usize) -> bool {
+    /// The pieces of which it is made.
+    pub(crate) fn parts(&self) -> &[Node] {
         match self {
-            Self::Rule(at) => *at == rule,
-            Self::Sequence(all) | Self::Choice(all) => all.iter().any(|n| n.says(rule)),
-            Self::Repeat { of, .. } | Self::List { of, .. } | Self::Free { then: of, .. } => of.says(rule),
-            _ => false,
+            Self::Sequence(all) | Self::Choice(all) => all,
+            Self::Counted(both) => &both[..],
+            Self::Repeat { of, .. } | Self::List { of, .. } | Self::Free { then: of, .. } => std::slice::from_ref(of),
+            _ => &[],
         }
+    }
+
+    /// Tells all rules that it says.
+    pub(crate) fn each_rule(&self, tell: &mut impl FnMut(usize)) {
+        match self {
+            Self::Rule(at) => tell(*at),
+            node => node.parts().iter().for_each(|part| part.each_rule(tell)),
+        }
+    }
+
+    /// Bytes of its own literals.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let literals = |avoid: &Avoid| avoid.literals.iter().map(|l| l.len() + 4).sum::<usize>();
+        match self {
+            Self::Literal(text) | Self::Regex(text) => text.len(),
+            Self::List { between, .. } => between.len(),
+            Self::Until { without, end } => literals(without) + end.len(),
+            Self::Rest { without } | Self::Json { without, .. } => literals(without),
+            Self::Free { without, rest, trigger, .. } => literals(without) + literals(rest) + trigger.len(),
+            Self::Sequence(_) | Self::Choice(_) | Self::Repeat { .. } | Self::Counted(_) | Self::Rule(_) => 0,
+        }
+    }
+
+    /// What it weighs, without the schemas in it.
+    pub(crate) fn weight(&self) -> Weight {
+        let mut weight = Weight { nodes: 1, bytes: self.own_bytes() };
+        self.parts().iter().for_each(|part| weight += part.weight());
+        weight
     }
 
     /// The literal with which every text of it begins.
@@ -248,48 +287,4 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let shorter = one.len().min(other.len());
     let end = end.unwrap_or(shorter);
     &one[..(0..=end).rev().find(|i| one.is_char_boundary(*i)).unwrap_or(0)]
-}
-
-/// Rules for values that nest in themselves.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
-    made: Vec<Node>,
-    /// Those that are being made, or were needed, by the schema that they stand for.
-    names: HashMap<String, usize>,
-}
-
-impl Rules {
-    /// The rule of a schema that is being made or was needed.
-    pub(crate) fn find(&self, schema: &str) -> Option<Node> {
-        self.names.get(schema).map(|at| Node::Rule(*at))
-    }
-
-    /// Begins the rule of a schema.
-    pub(crate) fn begin(&mut self, schema: String) -> usize {
-        self.made.push(Node::nothing());
-        self.names.insert(schema, self.made.len() - 1);
-        self.made.len() - 1
-    }
-
-    /// Ends it: a node that does not say itself needs no rule.
-    pub(crate) fn end(&mut self, at: usize, node: Node) -> Node {
-        if !node.says(at) {
-            self.names.retain(|_, rule| *rule != at);
-            return node;
-        }
-        if let Some(rule) = self.made.get_mut(at) {
-            *rule = node;
-        }
-        Node::Rule(at)
-    }
-
-    /// The names are of one schema; the next function has others.
-    pub(crate) fn forget_names(&mut self) {
-        self.names.clear();
-    }
-
-    /// All rules, by position.
-    pub(crate) fn into_nodes(self) -> Vec<Node> {
-        self.made
-    }
 }

@@ -1,12 +1,12 @@
 //! The notations of nested values.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::avoid;
 use super::node::{Avoid, Node};
 use super::params::ANY_KEY;
-use super::text;
+use super::schema::{Place, View};
 use super::values::Notation;
+use super::{GrammarError, avoid, text};
 
 /// Python's literals.
 pub(super) struct Python {
@@ -28,17 +28,18 @@ impl Python {
 }
 
 impl Notation for Python {
-    fn string(&self, schema: &Map<String, Value>) -> Node {
-        Node::choice(['\'', '"'].map(|quote| {
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError> {
+        let quoted = |quote: char| {
             let mut avoid = Avoid::nothing().and([quote.to_string().as_str(), "\\", "\n", "\r"]);
             if !self.closers.is_empty() {
                 avoid = avoid.and([")"]);
             }
-            match text::bounded(schema, &avoid) {
+            Ok(match text::bounded(place, schema, &avoid)? {
                 Some(expression) => Node::Regex(format!("{quote}(?:{expression}){quote}")),
                 None => self.quoted(quote),
-            }
-        }))
+            })
+        };
+        Ok(Node::choice([quoted('\'')?, quoted('"')?]))
     }
 
     fn word(&self, word: &'static str) -> Node {
@@ -135,12 +136,12 @@ impl Gemma<'_> {
 }
 
 impl Notation for Gemma<'_> {
-    fn string(&self, schema: &Map<String, Value>) -> Node {
-        let text = match text::bounded(schema, &self.delimiters()) {
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError> {
+        let text = match text::bounded(place, schema, &self.delimiters())? {
             Some(expression) => Node::sequence([Node::Regex(expression), Node::text(self.close)]),
             None => Node::Until { without: self.delimiters().but(&[self.close]), end: self.close.to_owned() },
         };
-        Node::sequence([Node::text(self.open), text])
+        Ok(Node::sequence([Node::text(self.open), text]))
     }
 
     fn constant(&self, value: &Value) -> Option<Node> {

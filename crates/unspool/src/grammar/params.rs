@@ -1,6 +1,8 @@
 //! Members of arguments: flat parameters and nested elements, each a tag of its own.
 
-use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+use serde_json::Value;
 
 use crate::format::file::{Escape, FormatFile, Trim, Typed};
 use crate::format::template::{Part, Slot, Template};
@@ -8,7 +10,8 @@ use crate::limits::Limits;
 use crate::scan::{Cut, cuts};
 
 use super::node::{Avoid, Node};
-use super::schema::{self, Branch, Place};
+use super::rules::Rules;
+use super::schema::{self, Branch, Place, View};
 use super::text;
 use super::{GrammarError, fill};
 
@@ -18,39 +21,68 @@ const ANY_ORDER: usize = 3;
 /// A name that a schema does not say.
 pub(super) const ANY_KEY: &str = "[A-Za-z_][A-Za-z0-9_.\\-]{0,63}";
 
-/// The members of an object with `comma` between two: each required one once, each other one at most once.
-pub(super) fn members<E>(
-    object: &Map<String, Value>,
-    comma: &str,
-    mut member: impl FnMut(&str, &Value) -> Result<Node, E>,
-) -> Result<Node, E> {
-    let required = schema::required(object);
-    let empty = Map::new();
-    let properties = object.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+/// A member and whether it must be there.
+pub(super) type Member = (Node, bool);
+
+/// The members of an object, in the order of the schema. `member` makes one of a key and a schema.
+pub(super) fn members<'a>(
+    object: &View<'a>,
+    mut member: impl FnMut(&'a str, &'a Value) -> Result<Node, GrammarError>,
+) -> Result<Vec<Member>, GrammarError> {
+    let (properties, required) = (object.members(), object.required());
+    let needed: HashSet<&str> = required.iter().copied().collect();
+    let described: HashSet<&str> = properties.iter().map(|(key, _)| *key).collect();
     let mut all = Vec::new();
     for (key, schema) in properties {
-        all.push((member(key, schema)?, required.contains(&key.as_str())));
+        all.push((member(key, schema)?, needed.contains(key)));
     }
     // A required member that the schema does not describe may be anything.
-    for key in required.iter().filter(|k| !properties.contains_key(**k)) {
-        all.push((member(key, object.get("additionalProperties").unwrap_or(&Value::Bool(true)))?, true));
+    let others = object.get("additionalProperties").unwrap_or(&schema::ANY);
+    let mut said = described;
+    for key in required.into_iter().filter(|key| said.insert(key)) {
+        all.push((member(key, others)?, true));
     }
-    all.retain(|(node, needed)| *needed || !node.is_impossible());
-    Ok(if all.len() <= ANY_ORDER { any_order(&all, "", comma) } else { in_order(&all, comma) })
+    Ok(all)
 }
 
-type Member = (Node, bool);
+/// Members with `comma` between two: each required one once, each other one at most once.
+pub(super) fn arranged(mut all: Vec<Member>, comma: &str, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+    all.retain(|(node, needed)| *needed || !rules.is_impossible(node));
+    if all.len() <= ANY_ORDER {
+        // A separator stays in one literal with the key behind it: lexers want one way to read a text.
+        let is_said_again = all.len() > 1 && comma.is_empty();
+        for (node, _) in all.iter_mut().filter(|_| is_said_again) {
+            *node = rules.rule(node.clone())?;
+        }
+        return Ok(any_order(&all, "", comma));
+    }
+    if comma.is_empty() {
+        return Ok(behind(&all, comma));
+    }
+    in_order(&all, comma, rules)
+}
 
 /// Members in the order of the schema.
-fn in_order(all: &[Member], comma: &str) -> Node {
+fn in_order(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
     let first_needed = all.iter().position(|(_, needed)| *needed);
-    let starts = first_needed.map_or(all.len(), |at| at + 1);
-    if comma.is_empty() {
-        return behind(all, comma);
+    let (may_begin, later) = all.split_at(first_needed.map_or(all.len(), |at| at + 1));
+    let (first, _) = begun(may_begin, comma, rules)?;
+    let all = Node::sequence([first, behind(later, comma)]);
+    Ok(if first_needed.is_none() { all.optional() } else { all })
+}
+
+/// Some members of which the first that is there has no separator before it; and the same members all with one. Of each half
+/// both are said by the whole, so that they take no more than twice as many pieces as there are members.
+fn begun(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<(Node, Node), GrammarError> {
+    if let [(first, _)] = all {
+        return Ok((first.clone(), behind(all, comma)));
     }
-    let ways = (0..starts).map(|at| Node::sequence([all[at].0.clone(), behind(&all[at + 1..], comma)]));
-    let ways = Node::choice(ways);
-    if first_needed.is_none() { ways.optional() } else { ways }
+    let (left, right) = all.split_at(all.len() / 2);
+    let (left, left_behind) = begun(left, comma, rules)?;
+    let (right, right_behind) = begun(right, comma, rules)?;
+    let right_behind = rules.rule(right_behind)?;
+    let first = Node::choice([Node::sequence([left, right_behind.clone()]), right]);
+    Ok((first, Node::sequence([left_behind, right_behind])))
 }
 
 /// Members behind another one, in order.
@@ -106,53 +138,48 @@ impl<'a> Params<'a> {
     }
 
     /// Arguments that fit a schema.
-    pub(super) fn strict(&self, root: &Value) -> Result<Node, GrammarError> {
-        let place = Place::root(root);
-        let alternatives: Vec<Node> = match place.object() {
-            Some(object) => vec![self.object(place, &object)?],
-            None => {
-                let objects = place.branches().into_iter().filter_map(|b| match b {
-                    Branch::Other("object", Value::Object(map)) => Some(map),
-                    _ => None,
-                });
-                objects.map(|object| self.object(place, &object)).collect::<Result<_, _>>()?
-            }
-        };
-        Ok(Node::choice(alternatives))
+    pub(super) fn strict(&self, place: Place<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+        let mut all = Vec::new();
+        for object in place.objects()? {
+            all.push(self.object(place, &object, rules)?);
+        }
+        Ok(Node::choice(all))
     }
 
-    fn object(&self, place: Place<'_>, object: &Map<String, Value>) -> Result<Node, GrammarError> {
-        let others = object.get("additionalProperties").unwrap_or(&Value::Bool(true));
-        if !object.contains_key("properties") && schema::required(object).is_empty() && *others != Value::Bool(false) {
-            return Ok(self.parameter(&Node::Regex(ANY_KEY.to_owned()), place.at(others)).many());
+    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+        let others = object.get("additionalProperties").unwrap_or(&schema::ANY);
+        if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
+            let key = Node::Regex(ANY_KEY.to_owned());
+            return Ok(self.parameter(&key, place, &place.at(others).branches()?)?.many());
         }
-        members(object, "", |key, schema| {
-            crate::render::check_key(key, self.file.tools.loose, self.limits)
-                .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
-            Ok(self.parameter(&Node::text(self.attribute(key)), place.at(schema)))
-        })
+        let all = members(object, |key, schema| self.named(key, place, &place.at(schema).branches()?))?;
+        arranged(all, "", rules)
     }
 
     /// The parameters that a schema declares, with values of their types, in any number; any where it declares none.
-    pub(super) fn declared(&self, root: &Value) -> Result<Node, GrammarError> {
-        let place = Place::root(root);
-        let properties = place.object().and_then(|o| o.get("properties").and_then(Value::as_object).cloned());
-        let Some(properties) = properties.filter(|p| !p.is_empty()) else { return Ok(self.free()) };
-        let one = |(key, schema): (&String, &Value)| {
-            crate::render::check_key(key, self.file.tools.loose, self.limits)
-                .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
-            let kinds: Vec<Value> = place.at(schema).branches().into_iter().map(of_kind).collect();
-            let kinds = serde_json::json!({ "anyOf": kinds });
-            Ok(self.parameter(&Node::text(self.attribute(key)), place.at(&kinds)))
-        };
-        let all = properties.iter().map(one).collect::<Result<Vec<_>, GrammarError>>()?;
+    pub(super) fn declared(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+        let properties = place.object()?.map(|object| object.members()).unwrap_or_default();
+        if properties.is_empty() {
+            return self.free(place);
+        }
+        let mut all = Vec::new();
+        for (key, schema) in properties {
+            let kinds: Vec<Branch<'_>> = place.at(schema).branches()?.into_iter().map(of_kind).collect();
+            all.push(self.named(key, place, &kinds)?);
+        }
         Ok(Node::choice(all).many())
     }
 
     /// Any parameters with any values.
-    pub(super) fn free(&self) -> Node {
-        let any = Value::Bool(true);
-        self.parameter(&Node::Regex(ANY_KEY.to_owned()), Place::root(&any)).many()
+    pub(super) fn free(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+        Ok(self.parameter(&Node::Regex(ANY_KEY.to_owned()), place, &[Branch::Any])?.many())
+    }
+
+    /// A parameter of a name that the schema says.
+    fn named(&self, key: &str, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
+        crate::render::check_key(key, self.file.tools.loose, self.limits)
+            .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
+        self.parameter(&Node::text(self.attribute(key)), place, branches)
     }
 
     fn attribute(&self, key: &str) -> String {
@@ -165,25 +192,30 @@ impl<'a> Params<'a> {
         }
     }
 
-    fn parameter(&self, key: &Node, place: Place<'_>) -> Node {
+    fn parameter(&self, key: &Node, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
         let says_string = self.template.has(Slot::String);
         if !says_string && !self.template.has(Slot::Type) {
-            return self.written(key, "", self.slot.value(place));
+            return Ok(self.written(key, "", self.slot.one_of(place, branches)?));
         }
         let by_model = self.file.tools.params.typed == Typed::Model;
-        let mut all = Vec::new();
-        for branch in place.branches() {
-            for (name, schema) in typed(&branch, by_model) {
+        let (mut ways, mut all): (Vec<(&str, Vec<Branch<'_>>)>, Vec<Node>) = (Vec::new(), Vec::new());
+        for branch in branches {
+            for (name, typed) in typed(branch, by_model) {
                 let word = if says_string { if name == "string" { "true" } else { "false" } } else { name };
-                let value = if name == "string" && branch == Branch::Any {
-                    self.slot.anything()
-                } else {
-                    self.slot.value(place.at(&schema))
-                };
-                all.push(self.written(key, word, value));
+                if name == "string" && matches!(branch, Branch::Any) {
+                    all.push(self.written(key, word, self.slot.anything()));
+                    continue;
+                }
+                match ways.iter_mut().find(|(known, _)| *known == word) {
+                    Some((_, branches)) => branches.push(typed),
+                    None => ways.push((word, vec![typed])),
+                }
             }
         }
-        Node::choice(all)
+        for (word, branches) in ways {
+            all.push(self.written(key, word, self.slot.one_of(place, &branches)?));
+        }
+        Ok(Node::choice(all))
     }
 
     /// The template with a key, a word for the type, and a value with its end.
@@ -200,26 +232,30 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The schema of a branch that says no more than its type, or its value.
-fn of_kind(branch: Branch) -> Value {
+/// A branch that says no more than its type, or its value.
+fn of_kind(branch: Branch<'_>) -> Branch<'_> {
     match branch {
-        Branch::Const(value) => serde_json::json!({ "const": value }),
-        Branch::Text(_) => serde_json::json!({ "type": "string" }),
-        Branch::Other(name, _) => serde_json::json!({ "type": name }),
-        Branch::Any => Value::Bool(true),
+        Branch::Text(_) => Branch::Text(View::default()),
+        Branch::Other(name, _) => Branch::Other(name, View::default()),
+        branch => branch,
     }
 }
 
-/// The ways in which a parameter that says its type can be of a branch: the word for the type, and the schema.
-fn typed(branch: &Branch, by_model: bool) -> Vec<(&'static str, Value)> {
-    let of = |name: &'static str| (name, serde_json::json!({ "type": name }));
+/// The ways in which a parameter that says its type can be of a branch: the word for the type, and the branch.
+fn typed<'a>(branch: &Branch<'a>, by_model: bool) -> Vec<(&'static str, Branch<'a>)> {
+    let string = || ("string", Branch::Text(View::default()));
     match branch {
-        Branch::Const(value) => vec![(type_name(value), serde_json::json!({ "const": value }))],
-        Branch::Text(map) => vec![("string", Value::Object(map.clone()))],
-        Branch::Other("integer", schema) => vec![("number", schema.clone())],
-        Branch::Other(name, schema) => vec![(name, schema.clone())],
-        Branch::Any if by_model => ["string", "number", "boolean", "null", "object", "array"].map(of).to_vec(),
-        Branch::Any => vec![of("string")],
+        Branch::Const(value) => vec![(type_name(value), branch.clone())],
+        Branch::Text(_) => vec![("string", branch.clone())],
+        Branch::Other("integer", _) => vec![("number", branch.clone())],
+        Branch::Other(name, _) => vec![(name, branch.clone())],
+        Branch::Any if by_model => {
+            let others =
+                ["number", "boolean", "null", "object", "array"].map(|n| (n, Branch::Other(n, View::default())));
+            std::iter::once(string()).chain(others).collect()
+        }
+        Branch::Any => vec![string()],
+        Branch::Shared(_) => Vec::new(),
     }
 }
 

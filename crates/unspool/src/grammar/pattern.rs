@@ -19,6 +19,29 @@ pub(super) fn without(pattern: &str, avoid: &Avoid) -> String {
     }
 }
 
+/// Longest pattern that is read: what a class stands for may be a thousand times as long.
+const LONGEST: usize = 16 << 10;
+
+/// About how many bytes a pattern has when it is written in plain words.
+pub(super) fn weight(pattern: &str) -> usize {
+    if pattern.len() > LONGEST {
+        return usize::MAX;
+    }
+    regex_syntax::Parser::new().parse(pattern).map_or(pattern.len(), |hir| length(&hir))
+}
+
+fn length(hir: &Hir) -> usize {
+    const RANGE: usize = 12;
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => 2 * literal.0.len(),
+        HirKind::Class(class) => RANGE * unicode(class).map_or(0, |class| class.ranges().len()),
+        HirKind::Repetition(r) => RANGE + length(&r.sub),
+        HirKind::Capture(c) => 4 + length(&c.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(|part| 1 + length(part)).sum(),
+    }
+}
+
 /// A character of a JSON string as it is written there: itself, or an escape.
 const WRITTEN: &str = r#"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})"#;
 /// Escapes of characters beyond ASCII.

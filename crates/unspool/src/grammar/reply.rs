@@ -57,8 +57,8 @@ const BLANKS: &str = r"[ \t\r\n]{1,4}";
 /// Calls and nothing else but what never shows: an answer's frame with nothing in it, and the end of the message.
 fn required(words: &Words<'_>, calls: &Calls<'_>, unit: &Unit, once: bool) -> Node {
     let blanks = Node::Regex(BLANKS.to_owned()).optional();
-    let ends = Node::choice(calls.file.grammar.ends.iter().map(Node::text));
-    let ends = if ends.is_impossible() { Node::nothing() } else { ends.optional() };
+    let ends = &calls.file.grammar.ends;
+    let ends = if ends.is_empty() { Node::nothing() } else { Node::choice(ends.iter().map(Node::text)).optional() };
     let units = if unit.single || once {
         unit.node.clone()
     } else if let Some(separator) = unit.between.strip_suffix(unit.lead.as_str()).filter(|_| unit.compact) {

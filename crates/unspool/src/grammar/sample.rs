@@ -60,6 +60,7 @@ impl Writer<'_> {
             }
             Node::Regex(pattern) => self.pattern(pattern),
             Node::Json { schema, without } => self.json(schema, without),
+            Node::Counted(both) => self.node(&both[0]),
             Node::Rule(at) => {
                 self.depth += 1;
                 if let Some(rule) = self.rules.get(*at) {
@@ -121,6 +122,7 @@ fn deepens(node: &Node) -> bool {
         Node::Sequence(all) | Node::Choice(all) => all.iter().any(deepens),
         Node::Repeat { of, least, .. } => *least > 0 && deepens(of),
         Node::List { of, .. } => deepens(of),
+        Node::Counted(both) => deepens(&both[0]),
         _ => false,
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::format::file::Escape;
 
 use super::node::{Avoid, Node};
-use super::schema::{Branch, Place};
-use super::{avoid, pattern};
+use super::schema::{Branch, Place, View};
+use super::{GrammarError, avoid, pattern};
 
 /// Characters with which no number, container or quoted text begins.
 const NO_VALUE_START: &str = r#"\s\[\{\(\)\]\}0-9+\-.'""#;
@@ -28,21 +28,46 @@ pub(super) struct Slot {
 
 impl Slot {
     /// A value and its end: what is read there fits the schema.
-    pub(super) fn value(&self, place: Place<'_>) -> Node {
-        Node::choice(self.leaves(place, &place.branches(), false))
+    pub(super) fn value(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+        self.one_of(place, &place.branches()?)
+    }
+
+    /// A value of one of some branches, and its end.
+    pub(super) fn one_of(&self, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
+        Ok(Node::choice(self.leaves(place, branches, false)?))
     }
 
     /// The values of some branches, each with its end. `nested`: something else that is no text may stand there too, so
     /// that the text must be more than white space.
-    pub(super) fn leaves(&self, place: Place<'_>, branches: &[Branch], nested: bool) -> Vec<Node> {
+    pub(super) fn leaves(
+        &self,
+        place: Place<'_>,
+        branches: &[Branch<'_>],
+        nested: bool,
+    ) -> Result<Vec<Node>, GrammarError> {
         let mixed = nested || branches.iter().any(is_bounded);
-        let leaf = |branch: &Branch| match branch {
-            Branch::Const(value) => self.constant(value),
-            Branch::Text(map) => Some(self.text(map, mixed, nested)),
-            Branch::Other(_, schema) => Some(self.json(place.alone(schema.clone()))),
-            Branch::Any => Some(self.anything()),
-        };
-        branches.iter().filter_map(leaf).collect()
+        let mut out = Vec::new();
+        let constants: Vec<Node> = branches.iter().filter_map(|branch| self.constant(branch)).collect();
+        if !constants.is_empty() {
+            out.push(self.ended(Node::choice(constants)));
+        }
+        let mut schemas = Vec::new();
+        for branch in branches {
+            match branch {
+                Branch::Const(_) | Branch::Shared(_) => {}
+                Branch::Text(view) => out.push(self.text(place, view, [mixed, nested])?),
+                Branch::Other(name @ ("object" | "array"), view) => schemas.push(place.of_type(view, name)?),
+                Branch::Other(name, view) => out.push(self.ended(scalar(name, view))),
+                Branch::Any => out.push(self.anything()),
+            }
+        }
+        if !schemas.is_empty() {
+            // One schema of all, so that what they refer to stands there once.
+            let schema = if schemas.len() == 1 { schemas.remove(0) } else { serde_json::json!({ "anyOf": schemas }) };
+            let without = Avoid { entities: self.escape == Escape::Xml, ..self.avoid.clone() }.and([self.end.as_str()]);
+            out.push(self.ended(Node::Json { schema: place.alone(schema)?, without }));
+        }
+        Ok(out)
     }
 
     /// Any text.
@@ -50,45 +75,33 @@ impl Slot {
         Node::Until { without: self.avoid.clone(), end: self.end.clone() }
     }
 
-    /// A text that is JSON of a type that is no string.
-    pub(super) fn json(&self, schema: Value) -> Node {
-        if !matches!(schema.get("type").and_then(Value::as_str), Some("object" | "array")) {
-            return self.ended(scalar(schema));
-        }
-        let without = Avoid { entities: self.escape == Escape::Xml, ..self.avoid.clone() }.and([self.end.as_str()]);
-        self.ended(Node::Json { schema, without })
-    }
-
     /// One text.
-    pub(super) fn constant(&self, value: &Value) -> Option<Node> {
-        let mut text = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    fn constant(&self, branch: &Branch<'_>) -> Option<Node> {
+        let mut text = match branch {
+            Branch::Const(Value::String(text)) => text.clone(),
+            Branch::Const(other) => other.to_string(),
+            _ => return None,
         };
         if self.escape == Escape::Xml {
             text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         }
         let has_markup = self.avoid.literals.iter().chain([&self.end]).any(|l| text.contains(l.as_str()));
         let is_lost = self.trimmed && text.trim() != text;
-        (!has_markup && !is_lost).then(|| self.ended(Node::text(text)))
+        (!has_markup && !is_lost).then(|| Node::text(text))
     }
 
     /// A string. `mixed`: its text must not look like a value of another type that the schema bounds.
-    fn text(&self, map: &Map<String, Value>, mixed: bool, nested: bool) -> Node {
+    fn text(&self, place: Place<'_>, view: &View<'_>, [mixed, nested]: [bool; 2]) -> Result<Node, GrammarError> {
         let without = self.avoid.clone().and([self.end.as_str()]);
-        if let Some(expression) = bounded(map, &without) {
-            return Node::sequence([
-                Node::Regex(expression),
-                Node::text(&*self.frame).optional(),
-                Node::text(&*self.end),
-            ]);
+        if let Some(expression) = bounded(place, view, &without)? {
+            return Ok(self.ended(Node::Regex(expression)));
         }
         if !mixed {
-            return self.anything();
+            return Ok(self.anything());
         }
         let start = Node::Regex(format!("[^{NO_VALUE_START}{}]", avoid::firsts(&without)));
         let text = Node::sequence([start, self.anything()]);
-        if nested { text } else { Node::choice([Node::text(&*self.end), text]) }
+        Ok(if nested { text } else { Node::choice([Node::text(&*self.end), text]) })
     }
 
     fn ended(&self, value: Node) -> Node {
@@ -97,41 +110,52 @@ impl Slot {
 }
 
 /// Whether a value of this branch must be more than of its type.
-fn is_bounded(branch: &Branch) -> bool {
+fn is_bounded(branch: &Branch<'_>) -> bool {
     match branch {
         Branch::Const(value) => !value.is_string() && !value.is_null(),
         Branch::Other("object" | "array", _) => true,
-        Branch::Other(_, Value::Object(map)) => map.len() > 1,
+        Branch::Other(_, view) => view.is_bounded(),
         _ => false,
     }
 }
 
+/// A whole number as it is written: not longer than a double holds.
+const WHOLE: &str = "-?(?:0|[1-9][0-9]{0,29})";
+
 /// A value that is no string and holds none. A number without bounds has so many digits that a double holds it: of a
 /// greater one the reader makes text.
-pub(super) fn scalar(schema: Value) -> Node {
-    const WHOLE: &str = "-?(?:0|[1-9][0-9]{0,29})";
+pub(super) fn scalar(name: &str, view: &View<'_>) -> Node {
     let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-    let bounded = bounds.iter().any(|k| schema.get(*k).is_some());
-    match schema.get("type").and_then(Value::as_str) {
-        Some("integer") if !bounded => Node::Regex(WHOLE.to_owned()),
-        Some("number") if !bounded => Node::Regex(format!(r"{WHOLE}(?:\.[0-9]{{1,30}})?(?:[eE][+\-]?[0-9]{{1,2}})?")),
-        Some("boolean") => Node::choice([Node::text("true"), Node::text("false")]),
-        Some("null") => Node::text("null"),
-        _ => Node::Json { schema, without: Avoid::nothing() },
+    let bounded = bounds.iter().any(|k| view.has(k));
+    match name {
+        "integer" if !bounded => Node::Regex(WHOLE.to_owned()),
+        "number" if !bounded => any_number(),
+        "boolean" => Node::choice([Node::text("true"), Node::text("false")]),
+        "null" => Node::text("null"),
+        name => {
+            let mut schema = Map::from_iter([("type".to_owned(), name.into())]);
+            schema.extend(bounds.iter().filter_map(|k| Some(((*k).to_owned(), view.get(k)?.clone()))));
+            Node::Json { schema: schema.into(), without: Avoid::nothing() }
+        }
     }
 }
 
+/// Any number.
+pub(super) fn any_number() -> Node {
+    Node::Regex(format!(r"{WHOLE}(?:\.[0-9]{{1,30}})?(?:[eE][+\-]?[0-9]{{1,2}})?"))
+}
+
 /// An expression for a string whose schema bounds its length or says a pattern.
-pub(super) fn bounded(map: &Map<String, Value>, avoid: &Avoid) -> Option<String> {
-    if let Some(Value::String(said)) = map.get("pattern") {
+pub(super) fn bounded(place: Place<'_>, view: &View<'_>, avoid: &Avoid) -> Result<Option<String>, GrammarError> {
+    if let Some(Value::String(said)) = view.get("pattern") {
+        place.weigh_pattern(said)?;
         let whole = pattern::without(said, avoid);
-        return Some(whole.trim_start_matches('^').trim_end_matches('$').to_owned());
+        return Ok(Some(whole.trim_start_matches('^').trim_end_matches('$').to_owned()));
     }
-    let bound = |key: &str| map.get(key).and_then(Value::as_u64);
-    let (least, most) = (bound("minLength"), bound("maxLength"));
+    let (least, most) = (view.size("minLength"), view.size("maxLength"));
     if least.is_none() && most.is_none() {
-        return None;
+        return Ok(None);
     }
     let most = most.map(|m| m.to_string()).unwrap_or_default();
-    Some(format!("{}{{{},{most}}}", avoid::character(avoid), least.unwrap_or(0)))
+    Ok(Some(format!("{}{{{},{most}}}", avoid::character(avoid), least.unwrap_or(0))))
 }

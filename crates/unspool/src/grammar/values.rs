@@ -1,17 +1,18 @@
 //! Values of syntaxes that nest in a notation of their own: Python literals, Gemma's literals, elements.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::GrammarError;
-use super::node::{Node, Rules};
-use super::params::members;
-use super::schema::{self, Branch, Place};
+use super::node::Node;
+use super::params::{arranged, members};
+use super::rules::{Begun, Key, Rules};
+use super::schema::{ANY, Branch, Place, View};
 use super::text;
 
 /// What a notation looks like.
 pub(super) trait Notation {
     /// A string that fits its schema.
-    fn string(&self, schema: &Map<String, Value>) -> Node;
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError>;
     /// `null`, `true`, `false`.
     fn word(&self, word: &'static str) -> Node {
         Node::text(word)
@@ -27,162 +28,217 @@ pub(super) trait Notation {
 }
 
 /// Makes the rules of values.
-pub(super) struct Values<'a, N> {
+pub(super) struct Values<'a, 'r, N> {
     notation: N,
-    root: &'a Value,
-    rules: &'a mut Rules,
+    root: Place<'a>,
+    rules: &'r mut Rules<'a>,
+    /// Values that are made when those that need them are.
+    later: Vec<(Place<'a>, Begun)>,
 }
 
-impl<'a, N: Notation> Values<'a, N> {
-    pub(super) fn new(notation: N, root: &'a Value, rules: &'a mut Rules) -> Self {
-        rules.forget_names();
-        Self { notation, root, rules }
+impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
+    pub(super) fn new(notation: N, root: Place<'a>, rules: &'r mut Rules<'a>) -> Self {
+        Self { notation, root, rules, later: Vec::new() }
     }
 
     /// The members of the arguments, with the text between two.
-    pub(super) fn arguments(&mut self, strict: bool) -> Result<Node, GrammarError> {
-        let place = Place::root(self.root);
+    pub(super) fn arguments(mut self, strict: bool) -> Result<Node, GrammarError> {
         if !strict {
-            return Ok(self.open_members(place.at(&Value::Bool(true))));
+            return self.open_members(&ANY);
         }
-        let objects: Vec<Map<String, Value>> = match place.object() {
-            Some(object) => vec![object],
-            None => place.branches().into_iter().filter_map(object_of).collect(),
-        };
-        let all = objects.iter().map(|object| self.object_members(place, object)).collect::<Result<Vec<_>, _>>()?;
+        let mut all = Vec::new();
+        for object in self.root.objects()? {
+            all.push(self.object_members(&object)?);
+        }
+        self.finish()?;
         Ok(Node::choice(all))
     }
 
+    /// The members of an object, each made by `key` and its value, with the text between two.
+    pub(super) fn keyed(
+        mut self,
+        object: &View<'a>,
+        key: impl Fn(&str) -> Result<Node, GrammarError>,
+    ) -> Result<Node, GrammarError> {
+        let all = members(object, |name, schema| Ok(Node::sequence([key(name)?, self.value(schema)?])))?;
+        let node = arranged(all, self.notation.comma(), self.rules)?;
+        self.finish()?;
+        Ok(node)
+    }
+
+    /// One value and what it needs.
+    pub(super) fn single(mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+        let node = self.value(schema)?;
+        self.finish()?;
+        Ok(node)
+    }
+
+    /// Makes what was put off.
+    fn finish(&mut self) -> Result<(), GrammarError> {
+        while let Some((place, begun)) = self.later.pop() {
+            self.rules.resume();
+            let node = self.inside(place)?;
+            self.rules.end(begun, node)?;
+        }
+        Ok(())
+    }
+
     /// A value that fits a schema.
-    pub(super) fn value(&mut self, place: Place<'_>) -> Result<Node, GrammarError> {
+    fn value(&mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+        let place = self.root.at(schema).target();
+        let key = Key::value(place.schema);
+        if let Some(known) = self.rules.find(&key) {
+            return Ok(known);
+        }
+        if self.rules.is_deep() {
+            let (begun, node) = self.rules.promise(key);
+            self.later.push((place, begun));
+            return Ok(node);
+        }
+        let begun = self.rules.begin(key);
+        let node = self.inside(place)?;
+        self.rules.end(begun, node)
+    }
+
+    fn inside(&mut self, place: Place<'a>) -> Result<Node, GrammarError> {
         let mut all = Vec::new();
-        for branch in place.branches() {
+        for branch in place.shared_branches()? {
             match branch {
-                Branch::Const(value) => all.extend(self.notation.constant(&value)),
-                Branch::Text(map) => all.push(self.notation.string(&map)),
-                Branch::Other(name, schema) => all.push(self.typed(place, name, &schema)?),
+                Branch::Shared(schema) => all.push(self.value(schema)?),
+                Branch::Const(value) => all.extend(self.notation.constant(value)),
+                Branch::Text(view) => all.push(self.text(place, &view)?),
+                Branch::Other(name, view) => all.push(self.typed(name, &view)?),
                 Branch::Any => all.push(self.anything()?),
             }
         }
         Ok(Node::choice(all))
     }
 
-    fn anything(&mut self) -> Result<Node, GrammarError> {
-        if let Some(rule) = self.rules.find("") {
-            return Ok(rule);
+    /// A string; one without bounds is the same everywhere.
+    fn text(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, GrammarError> {
+        if ["pattern", "minLength", "maxLength"].iter().any(|key| view.has(key)) {
+            return self.notation.string(place, view);
         }
-        let at = self.rules.begin(String::new());
-        let any = Value::Bool(true);
-        let place = Place { root: self.root, schema: &any };
-        let number = serde_json::json!({"type": "number"});
-        let mut all = vec![self.notation.string(&Map::new()), text::scalar(number)];
-        all.extend(["null", "true", "false"].map(|w| self.notation.word(w)));
-        let item = self.value(place)?;
-        all.push(self.bracketed("[", separated(item, 0, None, self.notation.comma()), "]"));
-        let members = self.open_members(place);
-        all.push(self.bracketed("{", members, "}"));
-        Ok(self.rules.end(at, Node::choice(all)))
+        if let Some(known) = self.rules.find(&Key::Text) {
+            return Ok(known);
+        }
+        let begun = self.rules.begin(Key::Text);
+        let node = self.notation.string(place, view)?;
+        self.rules.end(begun, node)
     }
 
-    fn typed(&mut self, place: Place<'_>, name: &str, schema: &Value) -> Result<Node, GrammarError> {
+    fn anything(&mut self) -> Result<Node, GrammarError> {
+        if let Some(rule) = self.rules.find(&Key::Anything) {
+            return Ok(rule);
+        }
+        let begun = self.rules.begin(Key::Anything);
+        let mut all = vec![self.text(self.root, &View::default())?, text::any_number()];
+        all.extend(["null", "true", "false"].map(|w| self.notation.word(w)));
+        let item = self.value(&ANY)?;
+        all.push(bracketed("[", separated(item, (0, None), self.notation.comma(), self.rules)?, "]"));
+        let members = self.open_members(&ANY)?;
+        all.push(bracketed("{", members, "}"));
+        self.rules.end(begun, Node::choice(all))
+    }
+
+    fn typed(&mut self, name: &str, view: &View<'a>) -> Result<Node, GrammarError> {
         Ok(match name {
             "null" => self.notation.word("null"),
             "boolean" => Node::choice([self.notation.word("true"), self.notation.word("false")]),
-            "array" => self.array(place, schema)?,
-            "object" => self.object(place, schema)?,
-            _ => text::scalar(schema.clone()),
+            "array" => self.array(view)?,
+            "object" => self.object(view)?,
+            name => text::scalar(name, view),
         })
     }
 
-    fn array(&mut self, place: Place<'_>, schema: &Value) -> Result<Node, GrammarError> {
-        let size = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    fn array(&mut self, view: &View<'a>) -> Result<Node, GrammarError> {
+        let size = |key: &str| view.size(key).and_then(|n| usize::try_from(n).ok());
         let (least, most) = (size("minItems").unwrap_or(0), size("maxItems"));
-        let first: Vec<Value> = schema.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
-        let any = Value::Bool(true);
-        let items = self.value(place.at(schema.get("items").unwrap_or(&any)))?;
+        let first = view.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let items = self.value(view.get("items").unwrap_or(&ANY))?;
         let comma = self.notation.comma();
-        let none = items.is_impossible();
+        let none = self.rules.is_impossible(&items);
         if first.is_empty() && none {
             return Ok(Node::text("[]"));
         }
         if first.is_empty() {
-            return Ok(self.bracketed("[", separated(items, least, most, comma), "]"));
+            return Ok(bracketed("[", separated(items, (least, most), comma, self.rules)?, "]"));
         }
         // A tuple is written in full.
         let mut all = Vec::new();
         for (i, item) in first.iter().enumerate() {
             all.push(Node::text(if i > 0 { comma } else { "" }));
-            all.push(self.value(place.at(item))?);
+            all.push(self.value(item)?);
         }
         if !none {
             let more = Node::sequence([Node::text(comma), items]);
             let least = least.saturating_sub(first.len());
             all.push(Node::Repeat { of: Box::new(more), least, most: most.map(|m| m.saturating_sub(first.len())) });
         }
-        Ok(self.bracketed("[", Node::sequence(all), "]"))
+        Ok(bracketed("[", Node::sequence(all), "]"))
     }
 
-    /// An object; one that may nest in itself is a rule.
-    fn object(&mut self, place: Place<'_>, schema: &Value) -> Result<Node, GrammarError> {
-        let key = schema.to_string();
-        if let Some(rule) = self.rules.find(&key) {
-            return Ok(rule);
+    /// An object; the same schema is the same rule wherever it stands.
+    fn object(&mut self, view: &View<'a>) -> Result<Node, GrammarError> {
+        let key = view.source().map(|source| Key::Members(std::ptr::from_ref(source).addr()));
+        if let Some(known) = key.as_ref().and_then(|key| self.rules.find(key)) {
+            return Ok(known);
         }
-        let at = self.rules.begin(key);
-        let members = self.object_members(place, &schema.as_object().cloned().unwrap_or_default())?;
-        let node = self.bracketed("{", members, "}");
-        Ok(self.rules.end(at, node))
+        let begun = key.map(|key| self.rules.begin(key));
+        let node = bracketed("{", self.object_members(view)?, "}");
+        match begun {
+            Some(begun) => self.rules.end(begun, node),
+            None => Ok(node),
+        }
     }
 
-    fn object_members(&mut self, place: Place<'_>, object: &Map<String, Value>) -> Result<Node, GrammarError> {
-        let others = object.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
-        if !object.contains_key("properties") && schema::required(object).is_empty() && others != Value::Bool(false) {
-            return Ok(self.open_members(place.at(&others)));
+    fn object_members(&mut self, object: &View<'a>) -> Result<Node, GrammarError> {
+        let others = object.get("additionalProperties").unwrap_or(&ANY);
+        if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
+            return self.open_members(others);
         }
-        let comma = self.notation.comma();
-        members(object, comma, |key, schema| {
+        let all = members(object, |key, schema| {
             let key_node = self
                 .notation
                 .key(key)
                 .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no key that the format can write")))?;
-            let value = self.value(place.at(schema))?;
-            Ok(Node::sequence([key_node, value]))
-        })
+            Ok(Node::sequence([key_node, self.value(schema)?]))
+        })?;
+        arranged(all, self.notation.comma(), self.rules)
     }
 
-    /// Members of any names, with values that fit the schema of a place.
-    fn open_members(&mut self, place: Place<'_>) -> Node {
-        let value = self.value(place).unwrap_or_else(|_| Node::nothing());
+    /// Members of any names, with values that fit a schema.
+    fn open_members(&mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+        let value = self.value(schema)?;
         let member = Node::sequence([self.notation.any_key(), value]);
-        separated(member, 0, None, self.notation.comma())
-    }
-
-    fn bracketed(&self, open: &str, inner: Node, close: &str) -> Node {
-        Node::sequence([Node::text(open), inner, Node::text(close)])
+        separated(member, (0, None), self.notation.comma(), self.rules)
     }
 }
 
-fn object_of(branch: Branch) -> Option<Map<String, Value>> {
-    match branch {
-        Branch::Other("object", Value::Object(map)) => Some(map),
-        _ => None,
-    }
+fn bracketed(open: &str, inner: Node, close: &str) -> Node {
+    Node::sequence([Node::text(open), inner, Node::text(close)])
 }
 
 /// So many of a node with a separator between two.
-pub(super) fn separated(of: Node, least: usize, most: Option<usize>, between: &str) -> Node {
+pub(super) fn separated(
+    of: Node,
+    (least, most): (usize, Option<usize>),
+    between: &str,
+    rules: &mut Rules<'_>,
+) -> Result<Node, GrammarError> {
     if most == Some(0) {
-        return Node::nothing();
+        return Ok(Node::nothing());
     }
     if least <= 1 && most.is_none() {
         let list = Node::List { of: Box::new(of), between: between.to_owned() };
-        return if least == 0 { list.optional() } else { list };
+        return Ok(if least == 0 { list.optional() } else { list });
     }
+    let of = rules.rule(of)?;
     let more = Node::Repeat {
         of: Box::new(Node::sequence([Node::text(between), of.clone()])),
         least: least.saturating_sub(1),
         most: most.map(|m| m - 1),
     };
     let all = Node::sequence([of, more]);
-    if least == 0 { all.optional() } else { all }
+    Ok(if least == 0 { all.optional() } else { all })
 }

@@ -2,37 +2,92 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Grammar;
 use super::node::{Avoid, Node};
-use super::schema;
+use super::tidy::Order;
+use super::{Grammar, ebnf, schema};
 
-/// How often a rule is written inside itself: a tag has no names, so a value nests at most so deep.
-const UNROLLED: usize = 3;
+/// What would have more bytes as tags is written as EBNF, which says once what is said in several places.
+const LONG: usize = 1 << 10;
+/// Calls that have more bytes as tags than this when their positions are counted have any positions.
+const LONGEST: usize = 100 << 10;
+/// Rules are written where they are said as deep as this; what is deeper, or holds itself, is EBNF.
+const DEEPEST: usize = 64;
 
 /// The structural tag of a grammar.
 pub(super) fn write(grammar: &Grammar) -> Value {
-    let writer = Writer { rules: &grammar.rules };
-    json!({"type": "structural_tag", "format": writer.node(&grammar.root, UNROLLED)})
+    let writer = Writer::new(grammar);
+    json!({"type": "structural_tag", "format": writer.node(&grammar.root, 0)})
 }
 
 struct Writer<'a> {
     rules: &'a [Node],
+    /// For each rule.
+    facts: Vec<Facts>,
 }
 
-impl Writer<'_> {
+/// What is known of a node with all that it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Facts {
+    /// It can be written as EBNF.
+    plain: bool,
+    /// About how many bytes it has as tags.
+    length: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(grammar: &'a Grammar) -> Self {
+        // A rule that is not known yet when it is said holds itself.
+        let holds_itself = Facts { plain: true, length: usize::MAX };
+        let mut writer = Self { rules: &grammar.rules, facts: vec![holds_itself; grammar.rules.len()] };
+        let order = Order::of(&grammar.root, &grammar.rules);
+        loop {
+            let before = writer.facts.clone();
+            for at in &order.rules {
+                writer.facts[*at] = writer.facts_of(&grammar.rules[*at]);
+            }
+            if before.iter().zip(&writer.facts).all(|(a, b)| a.plain == b.plain) {
+                return writer;
+            }
+        }
+    }
+
+    fn facts_of(&self, node: &Node) -> Facts {
+        const AROUND: usize = 40;
+        if let Node::Rule(at) = node {
+            return self.facts.get(*at).copied().unwrap_or(Facts { plain: true, length: 0 });
+        }
+        if let Node::Counted(both) = node {
+            let counted = self.facts_of(&both[0]);
+            return if is_short(counted) { counted } else { self.facts_of(&both[1]) };
+        }
+        let schema = match node {
+            Node::Json { schema, .. } => length_of(schema),
+            _ => 0,
+        };
+        let mut facts = Facts { plain: ebnf::can_say(node), length: AROUND + node.own_bytes() + schema };
+        for part in node.parts() {
+            let part = self.facts_of(part);
+            facts.plain &= part.plain;
+            facts.length = facts.length.saturating_add(part.length);
+        }
+        facts
+    }
+
     fn node(&self, node: &Node, depth: usize) -> Value {
-        let nodes = |nodes: &[Node]| nodes.iter().map(|n| self.node(n, depth)).collect::<Vec<_>>();
+        let facts = self.facts_of(node);
+        if facts.plain && facts.length > LONG {
+            return json!({"type": "grammar", "grammar": ebnf::write(node, self.rules)});
+        }
         match node {
             Node::Literal(text) => json!({"type": "const_string", "value": text}),
-            Node::Sequence(all) => json!({"type": "sequence", "elements": nodes(all)}),
-            Node::Choice(all) => {
-                let possible: Vec<Node> = all.iter().filter(|n| !self.is_too_deep(n, depth)).cloned().collect();
-                match possible.as_slice() {
+            Node::Sequence(all) => {
+                let parts = self.grouped(all, Node::sequence);
+                match parts.as_slice() {
                     [one] => self.node(one, depth),
-                    all => json!({"type": "or", "elements": nodes(all)}),
+                    all => json!({"type": "sequence", "elements": self.nodes(all, depth)}),
                 }
             }
-            Node::Repeat { of, least: 0, .. } if self.is_too_deep(of, depth) => self.node(&Node::nothing(), depth),
+            Node::Choice(all) => json!({"type": "or", "elements": self.nodes(&self.grouped(all, Node::choice), depth)}),
             Node::Repeat { of, least, most } => repeat(&self.node(of, depth), *least, *most),
             Node::List { of, between } => self.list(of, between, depth),
             Node::Until { without, end } => {
@@ -44,51 +99,71 @@ impl Writer<'_> {
                 json!({"type": "sequence", "elements": [text, {"type": "const_string", "value": &end[begun..]}]})
             }
             Node::Rest { without } => any_text(&without.plain()),
-            Node::Free { without, rest, trigger, then, once, ends } => {
-                let (excludes, begun) = without.plain_before(trigger);
-                let tags = json!({
-                    "type": "triggered_tags", "triggers": [&trigger[..begun]],
-                    "tags": self.tags(trigger, then, depth),
-                    "at_least_one": false, "stop_after_first": once, "excludes": excludes,
-                });
-                let text = || any_text(&rest.plain());
-                let all = match (rest == without, once) {
-                    (true, _) => tags,
-                    (false, true) => json!({"type": "or", "elements": [text(), tags]}),
-                    (false, false) => json!({"type": "sequence", "elements": [tags, text()]}),
-                };
-                if ends.is_empty() {
-                    all
-                } else {
-                    json!({"type": "sequence", "elements": [all, self.node(&ending(ends), depth)]})
-                }
-            }
+            Node::Free { .. } => self.free(node, depth),
             Node::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
             Node::Json { schema, without } => json_schema(schema, without),
+            Node::Counted(both) => {
+                let [counted, any] = &**both;
+                self.node(if is_short(self.facts_of(counted)) { counted } else { any }, depth)
+            }
             Node::Rule(at) => match self.rules.get(*at) {
-                Some(rule) if depth > 0 => self.node(rule, depth - 1),
+                Some(rule) if depth < DEEPEST => self.node(rule, depth + 1),
                 _ => json!({"type": "or", "elements": []}),
             },
         }
     }
 
-    /// Whether a node cannot be written without going deeper than rules are unrolled.
-    fn is_too_deep(&self, node: &Node, depth: usize) -> bool {
+    /// Whether a node itself says where it ends.
+    fn ends(&self, node: &Node) -> bool {
         match node {
-            Node::Rule(at) => depth == 0 || self.rules.get(*at).is_none_or(|rule| self.is_too_deep(rule, depth - 1)),
-            Node::Sequence(all) => all.iter().any(|n| self.is_too_deep(n, depth)),
-            Node::Choice(all) => all.iter().all(|n| self.is_too_deep(n, depth)),
-            Node::Repeat { of, least, .. } => *least > 0 && self.is_too_deep(of, depth),
-            Node::List { of, .. } => self.is_too_deep(of, depth),
-            _ => false,
+            Node::Sequence(all) => all.last().is_some_and(|last| self.ends(last)),
+            Node::Rule(at) => matches!(self.rules.get(*at), Some(Node::Json { .. })),
+            node => matches!(node, Node::Literal(_) | Node::Json { .. }),
         }
+    }
+
+    fn nodes(&self, nodes: &[Node], depth: usize) -> Vec<Value> {
+        nodes.iter().map(|node| self.node(node, depth)).collect()
+    }
+
+    /// Pieces of which neighbours that EBNF can say together are one, if they are long enough for it.
+    fn grouped(&self, all: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
+        let mut out = Vec::new();
+        for run in all.chunk_by(|a, b| self.facts_of(a).plain == self.facts_of(b).plain) {
+            let together = run.iter().map(|node| self.facts_of(node).length).fold(0, usize::saturating_add);
+            if run.len() > 1 && self.facts_of(&run[0]).plain && together > LONG {
+                out.push(join(run.to_vec()));
+            } else {
+                out.extend_from_slice(run);
+            }
+        }
+        out
+    }
+
+    fn free(&self, node: &Node, depth: usize) -> Value {
+        let Node::Free { without, rest, trigger, then, once, ends } = node else { return Value::Null };
+        let (excludes, begun) = without.plain_before(trigger);
+        let tags = json!({
+            "type": "triggered_tags", "triggers": [&trigger[..begun]],
+            "tags": self.tags(trigger, then, depth),
+            "at_least_one": false, "stop_after_first": once, "excludes": excludes,
+        });
+        let text = || any_text(&rest.plain());
+        let all = match (rest == without, once) {
+            (true, _) => tags,
+            (false, true) => json!({"type": "or", "elements": [text(), tags]}),
+            (false, false) => json!({"type": "sequence", "elements": [tags, text()]}),
+        };
+        if ends.is_empty() {
+            return all;
+        }
+        json!({"type": "sequence", "elements": [all, self.node(&ending(ends), depth)]})
     }
 
     /// The alternatives of a node as tags: their first literals as begins, their last ones as ends. `before`: a literal that
     /// stands before all of them.
     fn tags(&self, before: &str, node: &Node, depth: usize) -> Vec<Value> {
-        let each = alternatives(node).iter().filter(|n| !self.is_too_deep(n, depth));
-        each.map(|node| {
+        let tag_of = |node: &Node| {
             let mut parts = match node {
                 Node::Sequence(all) => all.clone(),
                 one => vec![one.clone()],
@@ -104,17 +179,13 @@ impl Writer<'_> {
                 parts.pop();
             }
             tag(&begin, &self.node(&Node::sequence(parts), depth), &end)
-        })
-        .collect()
+        };
+        alternatives(node).iter().map(tag_of).collect()
     }
 
-    /// A list: tags, if each of its members ends in a literal, for a tag must say where it ends.
+    /// A list: tags, if each of its members ends in a literal or in JSON, for a tag must say where it ends.
     fn list(&self, of: &Node, between: &str, depth: usize) -> Value {
-        let ends = |node: &Node| match node {
-            Node::Sequence(all) => matches!(all.last(), Some(Node::Literal(_))),
-            node => matches!(node, Node::Literal(_)),
-        };
-        if !alternatives(of).iter().all(ends) {
+        if !alternatives(of).iter().all(|node| self.ends(node)) {
             let more = Node::sequence([Node::text(between), of.clone()]).many();
             return self.node(&Node::sequence([of.clone(), more]), depth);
         }
@@ -123,6 +194,21 @@ impl Writer<'_> {
             "at_least_one": true, "stop_after_first": false,
         })
     }
+}
+
+/// About how many bytes a JSON value has.
+fn length_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + length_of(item)).sum::<usize>(),
+        Value::Object(map) => 2 + map.iter().map(|(key, value)| key.len() + 4 + length_of(value)).sum::<usize>(),
+        _ => 4,
+    }
+}
+
+/// Whether calls are counted: not if each position said all their schemas again, and those are long.
+fn is_short(counted: Facts) -> bool {
+    counted.plain || counted.length <= LONGEST
 }
 
 /// One of some literals, or none.

@@ -77,9 +77,9 @@ def bounded(node):
 def beyond(tag):
     """What xgrammar cannot: a number with bounds has at most six digits behind its point and is never -0; no escape stands in
     a string that has a pattern, as no alternative of one may begin with a backslash; no white space in front of JSON, which
-    llguidance takes in some places. And what our tags do not say: values that nest more than three levels in themselves."""
+    llguidance takes in some places."""
     names = set(bounded(tag))
-    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b", r"(?:next\W{0,3}:.*){3}"]
+    patterns = [r"\.\d{7}", r"(?:\": |>)\s+[\[{]", r"\b(?:i|days)\W*-0\b"]
     if None in names:
         patterns.append(r"\\")
     elif names:

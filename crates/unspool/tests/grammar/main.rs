@@ -15,6 +15,7 @@ mod opened;
 mod pairs;
 mod schemas;
 mod shapes;
+mod sizes;
 mod table;
 mod tags;
 mod theirs;
@@ -135,12 +136,26 @@ fn literals(tag: &Value, out: &mut Vec<String>, triggers: &mut Vec<String>) {
                         triggers.extend(all.iter().filter_map(|t| t.as_str().map(str::to_owned)));
                     }
                     ("json_schema", _) => {}
+                    ("grammar", Value::String(text)) => ebnf_literals(text, out, triggers),
                     (_, value) => literals(value, out, triggers),
                 }
             }
         }
         Value::Array(all) => all.iter().for_each(|value| literals(value, out, triggers)),
         _ => {}
+    }
+}
+
+/// The same of a part that is EBNF.
+fn ebnf_literals(text: &str, out: &mut Vec<String>, triggers: &mut Vec<String>) {
+    let quoted = fancy_regex::Regex::new(r#"(Regex\(|TagDispatch\(\()?("(?:[^"\\]|\\.)*")"#).unwrap();
+    for found in quoted.captures_iter(text).map(Result::unwrap) {
+        let Ok(literal) = serde_json::from_str::<String>(&found[2]) else { continue };
+        match found.get(1).map(|m| m.as_str()) {
+            Some("Regex(") => {}
+            Some(_) => triggers.push(literal),
+            None => out.push(literal),
+        }
     }
 }
 

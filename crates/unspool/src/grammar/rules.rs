@@ -1,0 +1,156 @@
+//! Rules: what a grammar says in several places is made and written once, and a value may hold itself.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::GrammarError;
+use super::limit::{Budget, Weight};
+use super::node::Node;
+
+/// What a rule stands for: where its schema is, and what else it depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// A value that fits the schema at an address; behind it stands a closing tag, or nothing.
+    Value(usize, String),
+    /// What stands between the brackets of an object whose schema is at an address.
+    Members(usize),
+    /// Any value.
+    Anything,
+    /// Any string.
+    Text,
+}
+
+impl Key {
+    pub(super) fn value(schema: &serde_json::Value) -> Self {
+        Self::Value(std::ptr::from_ref(schema).addr(), String::new())
+    }
+}
+
+/// What is so small is said again where it is needed again.
+const SMALL: Weight = Weight { nodes: 4, bytes: 512 };
+/// Values nest so deep before a rule that is needed is made later, and not at once.
+const DEEPEST: usize = 48;
+
+/// Makes rules.
+#[derive(Debug)]
+pub(super) struct Rules<'a> {
+    pub(super) budget: &'a Budget<'a>,
+    made: Vec<Rule>,
+    /// What the schema of one tool has.
+    names: HashMap<Key, Named>,
+    depth: usize,
+}
+
+#[derive(Debug)]
+struct Rule {
+    node: Node,
+    impossible: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Named {
+    Rule(usize),
+    /// It is too small for one.
+    Node(Node),
+}
+
+/// A rule that is being made.
+#[derive(Debug)]
+pub(super) struct Begun {
+    key: Option<Key>,
+    at: usize,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(budget: &'a Budget<'a>) -> Self {
+        Self { budget, made: Vec::new(), names: HashMap::new(), depth: 0 }
+    }
+
+    /// What is known by a key, if it is being made or was.
+    pub(super) fn find(&self, key: &Key) -> Option<Node> {
+        self.names.get(key).map(|named| match named {
+            Named::Rule(at) => Node::Rule(*at),
+            Named::Node(node) => node.clone(),
+        })
+    }
+
+    /// Begins what a key stands for.
+    pub(super) fn begin(&mut self, key: Key) -> Begun {
+        let at = self.new_rule();
+        self.names.insert(key.clone(), Named::Rule(at));
+        self.depth += 1;
+        Begun { key: Some(key), at }
+    }
+
+    /// Whether what comes next would nest too deep.
+    pub(super) fn is_deep(&self) -> bool {
+        self.depth > DEEPEST
+    }
+
+    /// Names something that is made later.
+    pub(super) fn promise(&mut self, key: Key) -> (Begun, Node) {
+        let at = self.new_rule();
+        self.names.insert(key.clone(), Named::Rule(at));
+        (Begun { key: Some(key), at }, Node::Rule(at))
+    }
+
+    /// Goes on with what was promised.
+    pub(super) fn resume(&mut self) {
+        self.depth += 1;
+    }
+
+    fn new_rule(&mut self) -> usize {
+        // Until it is made nobody knows, and what nests in itself may well be possible.
+        self.made.push(Rule { node: Node::Choice(Vec::new()), impossible: false });
+        self.made.len() - 1
+    }
+
+    /// Ends what was begun. What is small and holds no rule needs none.
+    pub(super) fn end(&mut self, begun: Begun, node: Node) -> Result<Node, GrammarError> {
+        self.depth -= 1;
+        let weight = node.weight();
+        self.budget.take(weight)?;
+        let impossible = self.is_impossible(&node);
+        let mut says_rules = false;
+        node.each_rule(&mut |_| says_rules = true);
+        let is_light = weight.nodes <= SMALL.nodes && weight.bytes <= SMALL.bytes && !says_rules && !has_schema(&node);
+        let is_small = is_light || matches!(node, Node::Rule(at) if at != begun.at);
+        let said = if is_small { node.clone() } else { Node::Rule(begun.at) };
+        if let (true, Some(key)) = (is_small, begun.key) {
+            self.names.insert(key, Named::Node(node.clone()));
+        }
+        if let Some(rule) = self.made.get_mut(begun.at) {
+            *rule = Rule { node, impossible };
+        }
+        Ok(said)
+    }
+
+    /// A rule for a node, for it is said more than once.
+    pub(super) fn rule(&mut self, node: Node) -> Result<Node, GrammarError> {
+        self.depth += 1;
+        let at = self.new_rule();
+        self.end(Begun { key: None, at }, node)
+    }
+
+    /// Whether no text fits, as far as that is known.
+    pub(super) fn is_impossible(&self, node: &Node) -> bool {
+        node.is_impossible(&|at| self.made.get(at).is_some_and(|rule| rule.impossible))
+    }
+
+    /// The names of one tool's schema are forgotten, for the next one has others.
+    pub(super) fn forget_names(&mut self) {
+        self.names.retain(|key, _| matches!(key, Key::Anything | Key::Text));
+    }
+
+    /// All rules, by position.
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        self.made.into_iter().map(|rule| rule.node).collect()
+    }
+}
+
+fn has_schema(node: &Node) -> bool {
+    match node {
+        Node::Json { schema, .. } => schema.as_object().is_some_and(|map| map.len() > 1),
+        node => node.parts().iter().any(has_schema),
+    }
+}
