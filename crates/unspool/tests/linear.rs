@@ -56,7 +56,7 @@ fn check(pair: &Pair, request: &Request, (before, piece): (&str, &str), size: us
         is_fault.then(|| format!("{long:?} for {piece:?} repeated behind {before:?}, in pieces of {size}"))
     };
     // Again, should the machine have been busy.
-    (0..4).map(|_| judge()).find(Option::is_none).map_or_else(judge, |quick| quick)
+    (0..4).map(|_| judge()).find(Option::is_none).unwrap_or_else(judge)
 }
 
 #[test]
