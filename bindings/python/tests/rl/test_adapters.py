@@ -65,7 +65,7 @@ def test_trl(tokenizer: Any) -> None:
     arguments = {"harbour": "Löoe", "days": 3}
     assert said == {
         "role": "assistant",
-        "content": "Look. ",
+        "content": "Look.",
         "reasoning_content": "Hm.",
         "tool_calls": [{"type": "function", "function": {"name": "tide", "arguments": arguments}}],
     }
