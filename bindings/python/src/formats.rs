@@ -37,13 +37,14 @@ fn named(half: Half) -> &'static str {
     }
 }
 
-/// All formats: `(half, name, file)` for each name, where half is `"reasoning"` or `"tools"`.
+/// All formats: `(half, name, file)` for each name and each name that other servers have for it, where half is `"reasoning"` or `"tools"`.
 #[pyfunction]
 pub(crate) fn formats() -> PyResult<Vec<(&'static str, String, String)>> {
     let registry = registry()?;
     let mut out = Vec::new();
     for half in [Half::Reasoning, Half::Tools] {
-        for name in registry.names(half) {
+        let aliases = registry.aliases(half).into_iter().map(|(alias, _)| alias);
+        for name in registry.names(half).into_iter().chain(aliases) {
             let (path, _) = registry.file(half, &name).map_err(Fault::from)?;
             out.push((named(half), name, path));
         }

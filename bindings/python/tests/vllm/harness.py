@@ -57,8 +57,8 @@ class Tokenizer:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        table = missing_of(case) | dict(case.token_bytes)
-        table.update(prompt_of(case))
+        # A case may number its prompt's tokens and its output's by themselves: those of the output count.
+        table = missing_of(case) | dict(prompt_of(case)) | dict(case.token_bytes)
         self.table = table
         self.vocab = {token.decode(errors="replace"): id for id, token in table.items()} | case.special
         vocabulary = unspool.Vocabulary(
