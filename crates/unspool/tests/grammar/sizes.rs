@@ -289,22 +289,26 @@ fn no_schema_takes_the_stack_or_the_memory() {
 #[test]
 fn many_tools_are_made_in_the_time_of_twenty_compiles() {
     let tools = many_tools(60, 10);
-    let shortest = |work: &dyn Fn()| {
-        let once = || {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        };
-        (0..5).map(|_| once()).min().unwrap_or_default()
+    let time = |work: &dyn Fn()| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
     };
     let machine = Machine::new(&[], &[]);
     let schema = format!("%llguidance {{}}\n\nstart: a\na: %json {}\n", tools[0]["function"]["parameters"]);
-    let compile = shortest(&|| assert!(machine.matcher(&schema).is_ok()));
     let request = request(&json!({"tools": tools, "tool_choice": "required"}));
     let mut faults = Vec::new();
     for names in tool_names() {
         let pair = names.pair();
-        let made = shortest(&|| assert!(pair.grammar(&request, &Options::default()).is_ok()));
+        let (mut compile, mut made) = (Duration::MAX, Duration::MAX);
+        // Both in turns, the shortest of each: what else the machine does slows both.
+        for turn in 0..30 {
+            compile = compile.min(time(&|| assert!(machine.matcher(&schema).is_ok())));
+            made = made.min(time(&|| assert!(pair.grammar(&request, &Options::default()).is_ok())));
+            if turn > 1 && made <= 20 * compile {
+                break;
+            }
+        }
         if made > 20 * compile {
             faults.push(format!("{names}: {made:?}, and a compile of one schema takes {compile:?}"));
         }
