@@ -1,5 +1,7 @@
 //! What one needs to write a format file: a draft from what a model writes, and tests of it.
 
+mod arrange;
+mod cases;
 mod draft;
 mod examples;
 mod guess;
@@ -12,5 +14,7 @@ mod turns;
 mod use_of_words;
 mod writing;
 
+pub use arrange::arranged;
+pub use cases::{cases, pytest};
 pub use new::{Made, Wanted, new};
 pub use trial::{Effort, Line, Step, Tested, test};

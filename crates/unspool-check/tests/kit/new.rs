@@ -56,10 +56,7 @@ fn each_argument_syntax_is_found() {
             "<do fn=\"{name}\">\n{params}</do>",
             "Well.\n<do fn=\"tide\">\n<arg name=\"harbour\">Looe</arg>\n<arg name=\"days\">3</arg>\n</do>",
         ),
-        (
-            "<fn={name}>\n{params}",
-            "Well.\n<run>\n<fn=tide>\n<p=harbour>\nLooe\n</p>\n<p=days>\n3\n</p>\n</fn>\n</run>",
-        ),
+        ("<fn={name}>\n{params}", "Well.\n<run>\n<fn=tide>\n<p=harbour>\nLooe\n</p>\n<p=days>\n3\n</p>\n</fn>\n</run>"),
         ("{params}</go>", "Well.\n<go>tide\n<key>harbour</key>\n<val>Looe</val>\n<key>days</key>\n<val>3</val>\n</go>"),
         ("{elements}", "Well.\n<act name=\"tide\"><harbour>Looe</harbour><days>3</days></act>"),
         ("{name}({kwargs})", "Well.<|py|>[tide(harbour='Looe', days=3)]<|/py|>"),

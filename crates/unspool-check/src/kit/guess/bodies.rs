@@ -56,8 +56,7 @@ pub(super) fn objects(text: &str, tools: &[String]) -> Option<Calls> {
             Value::Array(items) if !items.is_empty() => (true, items.iter().collect::<Vec<_>>()),
             value => (false, vec![value]),
         };
-        let read: Option<Vec<(String, String, Map<String, Value>)>> =
-            objects.iter().map(|object| object_call(object, tools)).collect();
+        let read: Option<Vec<Read>> = objects.iter().map(|object| object_call(object, tools)).collect();
         let Some(read) = read else { continue };
         let Some((template, ..)) = read.first() else { continue };
         let template = if list { format!("[{template}]") } else { template.clone() };
@@ -79,7 +78,9 @@ pub(super) fn objects(text: &str, tools: &[String]) -> Option<Calls> {
 }
 
 /// An object's template, its function and its arguments.
-fn object_call(value: &Value, tools: &[String]) -> Option<(String, String, Map<String, Value>)> {
+type Read = (String, String, Map<String, Value>);
+
+fn object_call(value: &Value, tools: &[String]) -> Option<Read> {
     let object = value.as_object()?;
     let name_key = object.iter().find(|(key, value)| {
         value.is_string()

@@ -80,7 +80,7 @@ fn param(text: &str, found: &Captures<'_, str>) -> Option<Param> {
     }
     let framing = framing(value.as_str());
     let inner = value.start() + framing.0.len()..value.end() - framing.1.len();
-    parts.push((inner.clone(), "{value}".to_owned()));
+    parts.push((inner, "{value}".to_owned()));
     for (range, slot) in parts {
         template.push_str(&text[at..range.start]);
         template.push_str(&slot);
