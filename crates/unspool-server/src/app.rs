@@ -200,6 +200,8 @@ impl App {
     /// There is no room, or more is asked for than the whole context.
     pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
         let (Some(longest), Some(tokens)) = (self.longest_context(), prompt.tokens) else { return Ok(()) };
+        // The backend keeps as much of the prompt's end as it is told.
+        let tokens = request.sampling.kept_of_prompt(tokens, longest);
         let asked = request.sampling.max_tokens;
         let room = longest.saturating_sub(tokens);
         let overflow = Overflow { longest: Some(longest), prompt: Some(tokens), asked: None };
@@ -231,6 +233,34 @@ impl App {
         self.backend.prompt(request).await
     }
 
+    /// The tokens of a request's prompt.
+    ///
+    /// # Errors
+    /// Those of [`App::prompt`]; or nobody knows the backend's tokenizer.
+    pub async fn count_tokens(&self, request: ChatRequest) -> Result<u64, ApiError> {
+        self.prompt(&Arc::new(request)).await?.tokens.ok_or_else(|| {
+            ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
+                .hint("its tokenizer is not known to the gateway")
+        })
+    }
+
+    /// What the model is given for a request, with as much room behind it as [`App::fit`] asks for. Where the beginning of the
+    /// conversation may be dropped, as much of it goes as has to.
+    ///
+    /// # Errors
+    /// Those of [`App::prompt`] and [`App::fit`].
+    pub(crate) async fn prompt_that_fits(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        loop {
+            let prompt = self.prompt(request).await?;
+            let Err(error) = self.fit(request, &prompt) else { return Ok(prompt) };
+            let share = error.overflow.as_deref().filter(|_| request.may_drop).and_then(Overflow::share);
+            match share {
+                Some(share) if Arc::make_mut(request).drop_beginning(share) => {}
+                _ => return Err(error),
+            }
+        }
+    }
+
     /// Reads and checks a chat request, under this server's settings.
     ///
     /// # Errors
@@ -242,6 +272,13 @@ impl App {
     /// As [`App::chat_request`], with other rules for tools.
     pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
+        self.check_stops(&request.sampling.stop)?;
+        if let Some(index) = request.odd_arguments() {
+            tracing::warn!(
+                index,
+                "a call in the conversation has arguments that are no JSON object; the template gets them as they are"
+            );
+        }
         self.continuations.markers().check(&request)?;
         self.model.prepare(&mut request)?;
         request.diagnostics |= self.answers.return_diagnostics;
@@ -249,6 +286,19 @@ impl App {
             request.delivery = Delivery::Stream { usage: true, continuous: true };
         }
         Ok(request)
+    }
+
+    /// Checks how many texts may end an answer.
+    ///
+    /// # Errors
+    /// There are more than the server allows.
+    pub(crate) fn check_stops(&self, stops: &[String]) -> Result<(), ApiError> {
+        let most = self.answers.max_stops;
+        if stops.len() <= most {
+            return Ok(());
+        }
+        Err(ApiError::bad_field("stop", format!("`stop` holds {} texts; {most} are allowed", stops.len()))
+            .hint("the server's --max-stops sets how many"))
     }
 
     pub(crate) fn tool_rules(&self) -> ToolRules {

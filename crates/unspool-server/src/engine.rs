@@ -214,8 +214,13 @@ impl Reply {
         match piece {
             Piece::Tokens { text, ids } => return self.read_and_ask(&text, &ids).await,
             Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
-            Piece::Usage { prompt, completion } => {
+            Piece::Prompt(tokens) => {
+                self.tokens.prompt = tokens;
+                return Vec::new();
+            }
+            Piece::Usage { prompt, completion, cached } => {
                 let events = self.settle_all();
+                self.tokens.cached = cached.map(|cached| cached.min(prompt)).or(self.tokens.cached);
                 self.tokens.prompt = prompt;
                 self.tokens.completion = completion;
                 return events;

@@ -53,6 +53,15 @@ impl Overflow {
         }
     }
 
+    /// The share of the prompt that is too much, as far as that is known.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        match (self.longest, self.prompt, self.asked) {
+            (Some(longest), Some(prompt), None) if prompt >= longest => Some(1.0 - longest as f64 / prompt as f64),
+            _ => None,
+        }
+    }
+
     /// In the words of Anthropic's API.
     #[must_use]
     pub fn words_of_messages(&self) -> String {

@@ -134,7 +134,7 @@ impl Recorder {
         match piece {
             Piece::Tokens { text, ids } => self.tokens.push((ids.clone(), text.clone())),
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
-            Piece::Usage { prompt, .. } => self.prompt_tokens = Some(*prompt),
+            Piece::Usage { prompt, .. } | Piece::Prompt(prompt) => self.prompt_tokens = Some(*prompt),
         }
     }
 

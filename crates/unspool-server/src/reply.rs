@@ -46,7 +46,12 @@ pub struct TokenCounts {
     pub completion: u64,
     /// In the thought. Without token ids it is an estimate: the pieces that brought thought.
     pub reasoning: u64,
+    /// Those of the prompt that the backend had computed before; `None`: it does not say.
+    pub cached: Option<u64>,
 }
+
+/// The reason of an answer that the backend gave up.
+pub const ABORTED: &str = "abort";
 
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! A thread runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
 //! stopped. Only one literal is ever compared again.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::format::template::{Part, Slot};
@@ -192,19 +194,20 @@ impl Program {
     }
 }
 
-/// Where a slot's text ends, looked for from `from` on, and whether it surely does.
-fn slot_end(closer: Option<&Literal>, bytes: &[u8], from: usize) -> (usize, bool) {
-    for (i, byte) in bytes.iter().enumerate().skip(from) {
-        if ends_name(*byte) {
+/// Where a slot's text ends, looked for in this range, and whether it surely does.
+fn slot_end(closer: Option<&Literal>, bytes: &[u8], shown: Range<usize>) -> (usize, bool) {
+    let end = shown.end;
+    for i in shown {
+        if ends_name(bytes[i]) {
             return (i, true);
         }
-        match closer.filter(|l| l.first_byte() == Some(*byte)).map(|l| l.at(&bytes[i..])) {
+        match closer.filter(|l| l.first_byte() == Some(bytes[i])).map(|l| l.at(&bytes[i..])) {
             Some(Match::Full(_)) => return (i, true),
             Some(Match::Partial) => return (i, false),
             Some(Match::No) | None => {}
         }
     }
-    (bytes.len(), false)
+    (end, false)
 }
 
 /// Bytes that a name or key cannot hold.
@@ -216,6 +219,16 @@ impl Thread {
     /// A thread at the start of its program.
     pub(crate) fn at(pos: usize) -> Self {
         Self { pos, seen: pos, ..Self::default() }
+    }
+
+    /// How far it has looked.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Looks no more at so many of the held bytes: what it looks for is not among them.
+    pub(crate) fn pass(&mut self, bytes: u64) {
+        self.seen = usize::try_from(bytes).map_or(self.seen, |bytes| self.seen.max(bytes));
     }
 
     /// Whether its numbers are places in the held bytes, as a saved thread's may not be.
@@ -410,7 +423,8 @@ impl Thread {
         if start - self.pos > limits.blank {
             return Advance::Fail;
         }
-        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, self.seen.max(start));
+        let shown = self.seen.max(start)..bytes.len().min(start + limits.name + 1);
+        let (stop, ended) = slot_end(program.plain_closer(self.op), bytes, shown);
         if stop - start > limits.name {
             return Advance::Fail;
         }
@@ -550,7 +564,7 @@ enum Attribute {
 /// Reads `name="value"`, `name='value'` or `name=value`.
 fn attribute(input: &[u8], blanks: Blanks, limits: &Limits) -> Attribute {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
-    let name = input.iter().take_while(|b| is_name(b)).count();
+    let name = input.iter().take(limits.name + 1).take_while(|b| is_name(b)).count();
     if name > limits.name {
         return Attribute::Bad;
     }
@@ -568,8 +582,9 @@ fn attribute(input: &[u8], blanks: Blanks, limits: &Limits) -> Attribute {
         byte if quoted => byte == quote,
         byte => matches!(byte, b'<' | b'>' | b'/' | b'"') || blanks.begins(&input[at..]),
     };
-    let Some(len) = (start..input.len()).position(ends) else {
-        return if input.len() - start > limits.name { Attribute::Bad } else { Attribute::More };
+    let shown = input.len().min(start + limits.name + 1);
+    let Some(len) = (start..shown).position(ends) else {
+        return if shown - start > limits.name { Attribute::Bad } else { Attribute::More };
     };
     if len > limits.name || input[start..start + len].contains(&b'\n') {
         return Attribute::Bad;

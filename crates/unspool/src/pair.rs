@@ -109,8 +109,10 @@ impl Pair {
         let (mut state, open) = prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, off);
         let says = |format: &Format| format.switches.keys.iter().any(|key| kwargs.contains_key(key));
         let switched_off = off && plan.reasoning.as_ref().is_some_and(says);
-        state.bare_thought =
-            plan.tables.words.bare_thought.is_some() && !switched_off && !open && !state.place.thinks();
+        if plan.tables.words.bare_thought.is_some() && !switched_off && !state.place.thinks() {
+            // Off by default is no word of the request; a thought that the prompt closed is.
+            state.bare_thought = !prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, false).1;
+        }
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());

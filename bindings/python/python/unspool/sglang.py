@@ -26,16 +26,16 @@ from . import Event, Pair, Parser, _serving, add_formats, formats
 
 PREFIX = "unspool_"
 
-_blind: dict[tuple[str | None, str | None], Pair] = {}
+_blind: dict[tuple[str | None, str | None, bool], Pair] = {}
 
 
-def _pair(reasoning: str | None, tools: str | None, tokenizer: Any) -> Pair:
-    """The pair of a tokenizer, if SGLang gives one: it says which tokens are special."""
+def _pair(reasoning: str | None, tools: str | None, tokenizer: Any, raw_rest: bool = True) -> Pair:
+    """The pair of a tokenizer, if SGLang gives one: it says which tokens are special. What another parser reads stays as it is."""
     if tokenizer is not None:
-        return _serving.pair(reasoning, tools, tokenizer)
-    key = (reasoning, tools)
+        return _serving.pair(reasoning, tools, tokenizer, raw_rest=raw_rest)
+    key = (reasoning, tools, raw_rest)
     if key not in _blind:
-        _blind[key] = Pair(reasoning, tools)
+        _blind[key] = Pair(reasoning, tools, raw_rest=raw_rest)
     return _blind[key]
 
 
@@ -61,10 +61,12 @@ class UnspoolDetector(BaseFormatDetector):
         self._parser: Parser | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        return bool(self.pair.parse(text, tools=_ANY_TOOL).tool_calls)
+        # Also markup without a call: SGLang then takes the text without it.
+        message = self.pair.parse(text, start="content", request={"calls_wanted": True})
+        return bool(message.tool_calls) or message.content != text
 
     def detect_and_parse(self, text: str, tools: Any) -> StreamingParseResult:
-        message = self.pair.parse(text, tools=_tools(tools))
+        message = self.pair.parse(text, start="content", tools=_tools(tools))
         position = {tool.function.name: index for index, tool in enumerate(tools or ())}
         calls = [
             ToolCallItem(tool_index=position.get(call.name, -1), name=call.name, parameters=call.arguments)
@@ -74,7 +76,7 @@ class UnspoolDetector(BaseFormatDetector):
 
     def parse_streaming_increment(self, new_text: str, tools: Any) -> StreamingParseResult:
         if self._parser is None:
-            self._parser = self.pair.parser(tools=_tools(tools))
+            self._parser = self.pair.parser(start="content", tools=_tools(tools))
         return self._result(self._parser.push(new_text))
 
     def finish(self, tools: Any) -> StreamingParseResult:
@@ -140,10 +142,6 @@ class UnspoolDetector(BaseFormatDetector):
         return info
 
 
-#: Stands for the tools where SGLang asks without them.
-_ANY_TOOL = [{"type": "function", "function": {"name": "any"}}]
-
-
 def _literals(node: Any, out: list[str]) -> bool:
     """The literals of a grammar in order, `_ARGUMENTS` for the arguments; False: it is no plain sequence of them."""
     kind = node.get("type")
@@ -189,8 +187,9 @@ class UnspoolReasoningDetector(BaseReasoningFormatDetector):
         previous_content: str = "",
         force_nonempty_content: bool = False,
         tokenizer: Any = None,
+        tool_call_parser_active: bool = False,
     ) -> None:
-        self.pair = _pair(self.unspool_name, None, tokenizer)
+        self.pair = _pair(self.unspool_name, None, tokenizer, raw_rest=tool_call_parser_active)
         start, end = self.pair.reasoning_markers or ("", "")
         super().__init__(
             start,
@@ -205,19 +204,19 @@ class UnspoolReasoningDetector(BaseReasoningFormatDetector):
         self._thought: list[str] = []
         self._answered = False
 
-    def _prompt(self) -> str | None:
-        """What the prompt ends with, as far as SGLang says."""
+    def _begin(self) -> dict[str, Any]:
+        """Where the reply begins, as far as SGLang says."""
         if self.continue_final_message and self.previous_content:
-            return str(self.previous_content)
-        return str(self.think_start_token) if self.force_reasoning and self.think_start_token else None
+            return {"prompt": str(self.previous_content)}
+        return {"start": "reasoning"} if self.force_reasoning else {}
 
     def _detect_and_parse_impl(self, text: str) -> ReasoningResult:
-        message = self.pair.parse(text, prompt=self._prompt())
+        message = self.pair.parse(text, **self._begin())
         return ReasoningResult(normal_text=message.content, reasoning_text=message.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> ReasoningResult:
         if self._parser is None:
-            self._parser = self.pair.parser(prompt=self._prompt())
+            self._parser = self.pair.parser(**self._begin())
         return self._result(self._parser.push(new_text), ended=False)
 
     def finish(self) -> ReasoningResult:

@@ -146,6 +146,23 @@ fn a_log_holds_nothing_that_users_and_models_say_and_no_keys() {
     }
 }
 
+#[test]
+fn arguments_in_a_conversation_that_are_no_object_leave_a_line_in_the_log() {
+    let gateway = Gateway::telling(&["--log", "warn"], Stdio::piped());
+    let call = |arguments: &str| {
+        let messages = serde_json::json!([{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "wombat", "arguments": arguments}}]}]);
+        serde_json::json!({"messages": messages}).to_string()
+    };
+    for arguments in ["{}", "", " {\"a\": 1}"] {
+        assert_eq!(gateway.chat(&call(arguments))["object"], "chat.completion");
+    }
+    gateway.chat(&call("{\"harbour\": \"Loo"));
+    let told = gateway.told();
+    assert_eq!(told.matches("arguments that are no JSON object").count(), 1, "{told}");
+    assert!(told.contains("index=1") && !told.contains("wombat") && !told.contains("Loo"), "{told}");
+}
+
 /// The most memory that a process had, in bytes.
 #[cfg(target_os = "linux")]
 fn peak(process: u32) -> usize {

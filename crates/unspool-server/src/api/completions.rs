@@ -87,9 +87,10 @@ pub(super) async fn serve(
     let sampling = Sampling {
         max_tokens: count("max_tokens", parsed.max_tokens, 1)?.or(Some(DEFAULT_MAX_TOKENS)),
         seed: parsed.seed,
-        stop: stops(parsed.stop)?,
+        stop: stops(parsed.stop),
         ..Sampling::default()
     };
+    app.check_stops(&sampling.stop)?;
     let hash = body.as_object().map(request_hash).unwrap_or_default();
     let request = Arc::new(ChatRequest::of_prompt(prompt, sampling, hash));
     let prompt = Arc::new(app.prompt(&request).await?);
@@ -130,7 +131,8 @@ impl RawFrame {
             match piece? {
                 Piece::Tokens { text, .. } => all.push_str(&text),
                 Piece::Stopped { reason, at } => ending = (word(reason), at.unwrap_or_default()),
-                Piece::Usage { prompt, completion } => usage = counts(prompt, completion),
+                Piece::Usage { prompt, completion, .. } => usage = counts(prompt, completion),
+                Piece::Prompt(_) => {}
             }
         }
         let (reason, at) = ending;
@@ -158,8 +160,9 @@ impl RawFrame {
             Ok(Piece::Stopped { reason, at }) => self.body(&json!([
                 {"index": 0, "text": "", "logprobs": null, "finish_reason": word(reason), "stop_reason": at}
             ])),
+            Ok(Piece::Prompt(_)) => return None,
             Ok(Piece::Usage { .. }) if !with_usage => return None,
-            Ok(Piece::Usage { prompt, completion }) => {
+            Ok(Piece::Usage { prompt, completion, .. }) => {
                 let mut body = self.body(&json!([]));
                 body["usage"] = counts(prompt, completion);
                 body

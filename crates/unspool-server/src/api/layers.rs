@@ -11,6 +11,7 @@ use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
+use super::sse::KeepsAlive;
 use crate::config::HttpConfig;
 use crate::metrics::{Metrics, Surface};
 use crate::unique;
@@ -59,9 +60,12 @@ pub(super) async fn request_id(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Puts a comment into a stream of events that is silent for `interval`.
+/// Puts a comment into a stream of events that is silent for `interval`, if it does not say itself that it goes on.
 pub(super) async fn keep_alive(State(interval): State<Duration>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
+    if response.extensions().get::<KeepsAlive>().is_some() {
+        return response;
+    }
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if !kind.starts_with(b"text/event-stream") {
         return response;

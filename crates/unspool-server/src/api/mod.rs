@@ -4,6 +4,7 @@ mod alias;
 mod auth;
 pub mod chat;
 mod completions;
+mod envelope;
 mod layers;
 pub(crate) mod messages;
 mod openapi;
@@ -16,7 +17,6 @@ use std::any::Any;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -48,6 +48,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/messages", post(messages::serve))
         .route("/v1/messages/count_tokens", post(messages::count_tokens))
         .route("/v1/responses", post(responses::serve))
+        .route("/v1/responses/input_tokens", post(responses::input_tokens))
         .route("/v1/responses/{id}", get(responses::kept).delete(responses::kept))
         .route("/v1/responses/{id}/cancel", post(responses::kept))
         .route("/v1/chat/completions/render", post(text::render))
@@ -64,8 +65,7 @@ pub fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(http.max_body_size))
         .layer(middleware::from_fn_with_state(http.max_body_size, layers::announced));
-    if let Ok(seconds @ 1..) = u64::try_from(http.sse_keep_alive_interval) {
-        let interval = Duration::from_secs(seconds);
+    if let Some(interval) = http.keep_alive() {
         router = router.layer(middleware::from_fn_with_state(interval, layers::keep_alive));
     }
     router = router

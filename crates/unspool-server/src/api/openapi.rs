@@ -23,6 +23,7 @@ use crate::app::App;
         chat::serve,
         completions::serve,
         responses::serve,
+        responses::input_tokens,
         messages::serve,
         messages::count_tokens,
         service::models,

@@ -1,12 +1,15 @@
 //! Streams of named events, one answer each.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::event_stream;
 use crate::backend::BackendError;
@@ -15,36 +18,87 @@ use crate::reply::{Step, TokenCounts};
 
 /// How a surface shows an answer while it is written.
 pub(super) trait Writer: Send + 'static {
+    /// Whether the first event has the prompt's tokens.
+    const COUNTS_FIRST: bool;
+
     /// The events before the first step.
     fn begin(&mut self, tokens: TokenCounts, out: &mut Vec<u8>);
 
     /// The events of a step; the last one has an ending.
     fn step(&mut self, step: Step, out: &mut Vec<u8>);
 
+    /// What shows a client that waits that the answer goes on.
+    fn silence(&mut self, out: &mut Vec<u8>);
+
     /// The events of a failure, which are the last ones.
     fn fail(&mut self, error: BackendError, out: &mut Vec<u8>);
 }
 
+/// Says that a stream of events keeps itself alive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeepsAlive;
+
 /// Streams an answer. Nothing is read from the backend before the client has taken what came before, and a client that
-/// goes away takes the answer with it.
-pub(super) fn answer(reply: Reply, writer: impl Writer) -> Response {
-    let frames = stream::unfold((reply, writer, true), |(mut reply, mut writer, first)| async move {
+/// goes away takes the answer with it. Where nothing comes for `patience`, the writer says that it goes on.
+pub(super) fn answer<W: Writer>(reply: Reply, writer: W, patience: Option<Duration>) -> Response {
+    let tokens = reply.tokens();
+    let steps = stream::unfold(reply, |mut reply| async move { reply.next().await.map(|step| (step, reply)) });
+    let begun = !(W::COUNTS_FIRST && tokens.prompt == 0);
+    let streamed = Streamed { steps: Box::pin(steps), writer, tokens, patience, begun, first: true };
+    let frames = stream::unfold(streamed, |mut streamed| async {
+        let frame = streamed.next().await?;
+        Some((Ok::<_, Infallible>(frame), streamed))
+    });
+    let mut response = event_stream(Body::from_stream(frames));
+    response.extensions_mut().insert(KeepsAlive);
+    response
+}
+
+struct Streamed<S, W> {
+    /// Given up while it waits, the next step is not lost.
+    steps: Pin<Box<S>>,
+    writer: W,
+    tokens: TokenCounts,
+    patience: Option<Duration>,
+    /// Nothing has to be known before the first event.
+    begun: bool,
+    /// The first event is to come.
+    first: bool,
+}
+
+impl<S: Stream<Item = Result<Step, BackendError>>, W: Writer> Streamed<S, W> {
+    async fn next(&mut self) -> Option<Bytes> {
         let mut out = Vec::new();
-        if first {
-            writer.begin(reply.tokens(), &mut out);
+        if self.begun && std::mem::take(&mut self.first) {
+            self.writer.begin(self.tokens, &mut out);
         }
         while out.is_empty() {
-            match reply.next().await? {
-                Ok(step) => writer.step(step, &mut out),
+            let next = self.steps.next();
+            // A client is not told that an answer goes on which has not begun.
+            let step = match self.patience.filter(|_| !self.first) {
+                Some(patience) => match timeout(patience, next).await {
+                    Ok(step) => step?,
+                    Err(_) => {
+                        self.writer.silence(&mut out);
+                        break;
+                    }
+                },
+                None => next.await?,
+            };
+            if std::mem::take(&mut self.first) {
+                let tokens = step.as_ref().map_or(self.tokens, |step| TokenCounts { completion: 0, ..step.tokens });
+                self.writer.begin(tokens, &mut out);
+            }
+            match step {
+                Ok(step) => self.writer.step(step, &mut out),
                 Err(error) => {
                     tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer");
-                    writer.fail(error, &mut out);
+                    self.writer.fail(error, &mut out);
                 }
             }
         }
-        Some((Ok::<_, Infallible>(Bytes::from(out)), (reply, writer, false)))
-    });
-    event_stream(Body::from_stream(frames))
+        Some(out.into())
+    }
 }
 
 /// Writes one event.

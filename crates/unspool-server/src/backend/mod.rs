@@ -118,7 +118,11 @@ pub enum Piece {
         prompt: u64,
         /// In the answer.
         completion: u64,
+        /// Those of the prompt that it had computed before; `None`: it does not say.
+        cached: Option<u64>,
     },
+    /// How many tokens the prompt has, told before the end.
+    Prompt(u64),
 }
 
 /// Why a backend stopped.

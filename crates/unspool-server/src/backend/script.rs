@@ -34,7 +34,7 @@ impl Script {
             self.stop = StopReason::Length;
         }
         let at = stopped_at.filter(|_| self.stop == StopReason::Stop).map(Into::into);
-        let usage = Piece::Usage { prompt: self.prompt_tokens, completion: self.tokens.len() as u64 };
+        let usage = Piece::Usage { prompt: self.prompt_tokens, completion: self.tokens.len() as u64, cached: None };
         let ending = [Piece::Stopped { reason: self.stop, at }, usage];
         let start = Instant::now();
         let tokens = self.tokens.into_iter().enumerate().map(move |(number, token)| {
@@ -91,6 +91,7 @@ mod tests {
                 Piece::Tokens { text: more, .. } => text.push_str(&more),
                 Piece::Stopped { reason, at } => ending = Some((reason, at)),
                 Piece::Usage { completion, .. } => count = completion,
+                Piece::Prompt(_) => {}
             }
         }
         let (reason, at) = ending.expect("a script ends with a reason");

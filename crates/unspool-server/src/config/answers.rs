@@ -45,6 +45,10 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", value_parser = token_count))]
     pub max_model_len: Option<u64>,
 
+    /// Most texts of a request that end its answer
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = MOST_STOPS))]
+    pub max_stops: usize,
+
     /// Folder for a file with the raw output of every answer, which `--backend replay:FILE` plays again
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub log_raw: Option<PathBuf>,
@@ -53,6 +57,9 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = RAW_LOG_SIZE))]
     pub log_raw_size: u64,
 }
+
+/// Most stop texts, as in vLLM.
+const MOST_STOPS: usize = 4;
 
 /// Bytes of a file of raw outputs after which another one follows.
 const RAW_LOG_SIZE: u64 = 1 << 30;
@@ -68,6 +75,7 @@ impl Default for AnswerConfig {
             return_diagnostics: false,
             return_tokens_as_token_ids: false,
             max_model_len: None,
+            max_stops: MOST_STOPS,
             log_raw: None,
             log_raw_size: RAW_LOG_SIZE,
         }

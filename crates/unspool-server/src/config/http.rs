@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, Method};
 
@@ -12,6 +13,9 @@ use crate::error::StartupError;
 ///
 /// A conversation of a million tokens takes some 5 MB, and 12 MB where every character is escaped.
 const LONGEST_BODY: usize = 16 << 20;
+
+/// Seconds of silence after which a stream says that it goes on: proxies and clients often wait for 30 or 60.
+const KEEP_ALIVE: i64 = 15;
 
 /// How the gateway listens and what its answers carry around the answer itself.
 #[derive(Debug, Clone)]
@@ -61,10 +65,10 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub enable_request_id_headers: bool,
 
-    /// Send a comment into a stream that is silent for this long, in seconds; 0: never
+    /// Say in a stream that is silent for this long, in seconds, that it goes on; 0: never
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)
+        arg(long, value_name = "SECONDS", default_value_t = KEEP_ALIVE, allow_negative_numbers = true)
     )]
     pub sse_keep_alive_interval: i64,
 
@@ -111,7 +115,7 @@ impl Default for HttpConfig {
             allowed_headers: JsonList::all(),
             allow_credentials: false,
             enable_request_id_headers: false,
-            sse_keep_alive_interval: 0,
+            sse_keep_alive_interval: KEEP_ALIVE,
             max_body_size: LONGEST_BODY,
             max_messages: 10_000,
             max_tools: 1024,
@@ -132,7 +136,7 @@ impl HttpConfig {
         if self.sse_keep_alive_interval < 0 {
             let message =
                 format!("--sse-keep-alive-interval is {}; it must be 0 or more", self.sse_keep_alive_interval);
-            return Err(StartupError::new(message).hint("0 sends no comments"));
+            return Err(StartupError::new(message).hint("0 says nothing"));
         }
         if self.max_body_size == 0 {
             return Err(StartupError::new("--max-body-size is 0; it must be 1 or more")
@@ -207,6 +211,12 @@ impl HttpConfig {
                 "0: clients are not asked for a certificate, 1: they may show one, 2: they must",
             ),
         }
+    }
+
+    /// The silence after which a stream says that it goes on.
+    #[must_use]
+    pub fn keep_alive(&self) -> Option<Duration> {
+        u64::try_from(self.sse_keep_alive_interval).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs)
     }
 
     /// What a body may hold.

@@ -209,7 +209,8 @@ impl Continuation {
         let used = self.written.tokens;
         self.before = used;
         if used >= most {
-            let usage = Piece::Usage { prompt: self.job.prompt.tokens.unwrap_or_default(), completion: used };
+            let usage =
+                Piece::Usage { prompt: self.job.prompt.tokens.unwrap_or_default(), completion: used, cached: None };
             let rest = [Piece::Stopped { reason: StopReason::Length, at: None }, usage];
             self.ready.extend(rest.map(|piece| (piece, true)));
             return Ok(stream::empty().boxed());
@@ -272,7 +273,8 @@ impl Continuation {
     /// Counts of the whole answer, where a part of it came before.
     pub(super) fn counted(&self, piece: Piece) -> Piece {
         match piece {
-            Piece::Usage { prompt, completion } => Piece::Usage {
+            Piece::Usage { prompt, completion, cached } => Piece::Usage {
+                cached,
                 prompt: match self.job.prompt.tokens {
                     Some(tokens) if self.before > 0 => tokens,
                     _ => prompt.saturating_sub(self.before),

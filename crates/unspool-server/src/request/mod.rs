@@ -7,6 +7,7 @@ mod tools;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use unspool::{Request, ToolChoice, budget};
 
@@ -21,8 +22,6 @@ use crate::hash::request_hash;
 
 /// Most answers to one request.
 const MOST_ANSWERS: i64 = 128;
-/// Most stop texts, as in vLLM.
-const MOST_STOPS: usize = 4;
 
 /// A request that has passed the checks.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +62,8 @@ pub struct ChatRequest {
     pub stream_interval: u64,
     /// What the request asks, in a number.
     pub hash: u64,
+    /// Whether the beginning of the conversation may be dropped where it is too long.
+    pub may_drop: bool,
 }
 
 /// How an answer is made.
@@ -80,6 +81,19 @@ pub struct Sampling {
     pub thinking_budget: Option<u64>,
     /// Further fields, for the backend.
     pub others: Map<String, Value>,
+}
+
+impl Sampling {
+    /// How many tokens the backend keeps of a prompt of `tokens`, where the request has it cut off (`truncate_prompt_tokens`; -1:
+    /// as the model has it).
+    #[must_use]
+    pub fn kept_of_prompt(&self, tokens: u64, longest: u64) -> u64 {
+        match self.others.get("truncate_prompt_tokens").and_then(Value::as_i64) {
+            Some(-1) => tokens.min(longest.saturating_sub(1)),
+            Some(kept) => u64::try_from(kept).map_or(tokens, |kept| kept.min(tokens)),
+            None => tokens,
+        }
+    }
 }
 
 /// How answers are given.
@@ -187,6 +201,7 @@ impl ChatRequest {
             add_special_tokens: parsed.add_special_tokens == Some(true),
             response_format: parsed.response_format,
             parse,
+            may_drop: false,
         };
         if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
             // A call must come, so the answer has no form; vLLM passes over it too.
@@ -203,6 +218,33 @@ impl ChatRequest {
     pub fn streamed(self, streamed: bool) -> Self {
         let delivery = if streamed { Delivery::Stream { usage: false, continuous: false } } else { Delivery::Whole };
         Self { delivery, ..self }
+    }
+
+    /// The first message with a call whose arguments are no JSON object: what a model once wrote, or a client has cut off.
+    #[must_use]
+    pub fn odd_arguments(&self) -> Option<usize> {
+        let is_odd = |call: &MessageCall| {
+            let text = call.function.arguments.as_deref().unwrap_or_default();
+            !text.is_empty()
+                && (!text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_err())
+        };
+        self.messages.iter().position(|message| message.calls().iter().any(is_odd))
+    }
+
+    /// Drops about this share of the conversation from its front, up to where a user speaks; whether anything was dropped. What
+    /// the model is told beforehand stays, and so does what the user said last.
+    pub fn drop_beginning(&mut self, share: f64) -> bool {
+        let role = |message: &ChatMessage| message.role.clone();
+        let first = self.messages.iter().position(|m| !matches!(role(m).as_str(), "system" | "developer"));
+        let Some(first) = first.filter(|_| self.messages.len() == self.raw_messages.len()) else { return false };
+        let count = self.messages.len() - first;
+        let least = (share.clamp(0.0, 1.0) * count as f64).ceil() as usize;
+        let starts = || (first + 1..self.messages.len()).filter(|at| self.messages[*at].role == "user");
+        // The whole share, or else as much as can go.
+        let Some(end) = starts().find(|at| at - first >= least).or_else(|| starts().next_back()) else { return false };
+        self.messages.drain(first..end);
+        self.raw_messages.drain(first..end);
+        true
     }
 
     /// Lets go of the conversation, once the prompt is made of it. Its last message stays: backends that make answers up look
@@ -289,15 +331,8 @@ pub(crate) fn answers(n: Option<i64>) -> Result<usize, ApiError> {
 }
 
 /// The texts that end an answer.
-pub(crate) fn stops(stop: Option<OneOrMany>) -> Result<Vec<String>, ApiError> {
-    let stops = stop.map(OneOrMany::texts).unwrap_or_default();
-    if stops.len() > MOST_STOPS {
-        return Err(ApiError::bad_field(
-            "stop",
-            format!("`stop` holds {} texts; {MOST_STOPS} are allowed", stops.len()),
-        ));
-    }
-    Ok(stops)
+pub(crate) fn stops(stop: Option<OneOrMany>) -> Vec<String> {
+    stop.map(OneOrMany::texts).unwrap_or_default()
 }
 
 fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, ApiError> {
@@ -316,7 +351,7 @@ fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, Api
     let thinking_budget = thinking_budget(&object)?;
     let others =
         object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
-    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone())?, thinking_budget, others })
+    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone()), thinking_budget, others })
 }
 
 fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
@@ -352,7 +387,7 @@ pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, 
     let mut json = serde_json::Deserializer::from_slice(body);
     // A struct could be read from a list as well.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        serde::de::IgnoredAny::deserialize(&mut json).and_then(|_| json.end()).map_err(not_json)?;
+        IgnoredAny::deserialize(&mut json).and_then(|_| json.end()).map_err(not_json)?;
         return Err(ApiError::bad_body("the body must be a JSON object"));
     }
     let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {

@@ -25,7 +25,9 @@ pub(super) fn read(body: &Value, parsed: &ChatBody, rules: ToolRules) -> Result<
     check_choice(choice)?;
     let mut request = Request::from_openai(body)?;
     let Some(names) = names else {
-        if matches!(choice, Some(value) if !value.is_null()) && request.tool_choice != ToolChoice::None {
+        // Clients that send an empty list send the usual choice beside it.
+        let is_default = request.tool_choice == ToolChoice::Auto && body.get("tools").is_some_and(Value::is_array);
+        if matches!(choice, Some(value) if !value.is_null()) && request.tool_choice != ToolChoice::None && !is_default {
             return Err(ApiError::bad_field("tool_choice", "`tool_choice` needs `tools`"));
         }
         request.tool_choice = ToolChoice::None;
@@ -78,8 +80,9 @@ fn named(name: &str, names: &[String], parsed: &ChatBody) -> Result<(), ApiError
 /// The functions of the tools; `None` if the request has none.
 fn function_names(tools: Option<&[Value]>) -> Result<Option<Vec<String>>, ApiError> {
     let Some(tools) = tools else { return Ok(None) };
+    // Many clients send an empty list where they have none.
     if tools.is_empty() {
-        return Err(ApiError::bad_field("tools", "`tools` is empty").hint("leave it out if there are no tools"));
+        return Ok(None);
     }
     let mut names: Vec<String> = Vec::new();
     for (index, tool) in tools.iter().enumerate() {

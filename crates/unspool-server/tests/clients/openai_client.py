@@ -147,12 +147,13 @@ def check(client, model):
 
     check_helper(client, model)
 
+    assert client.chat.completions.create(model=model, messages=MESSAGES, tools=[]).choices[0].message.content
     try:
-        client.chat.completions.create(model=model, messages=MESSAGES, tools=[])
+        client.chat.completions.create(model=model, messages=MESSAGES, tools=[{"type": "function"}])
     except openai.BadRequestError as error:
-        assert error.param == "tools", error.body
+        assert error.param == "tools[0].function.name", error.body
     else:
-        raise AssertionError("an empty list of tools is refused")
+        raise AssertionError("a tool without a name is refused")
 
 
 def check_helper(client, model):

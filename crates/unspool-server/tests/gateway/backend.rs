@@ -441,6 +441,6 @@ async fn each_api_tells_of_a_failure_in_its_own_way() {
         (429, json!("rate_limit_error"))
     );
     let whole = gateway.post("/v1/responses", &response).await;
-    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, json!(429)));
+    assert_eq!((whole.status().as_u16(), json_of(whole).await["error"]["code"].clone()), (429, Value::Null));
     gateway.stop().await;
 }

@@ -167,7 +167,8 @@ fn refused(surface: &str, body: &Value) -> (String, String) {
     if surface == "messages" {
         assert_eq!(body["type"], "error", "{body}");
     } else {
-        assert!(error["code"].is_u64() && error.get("param").is_some(), "{body}");
+        assert!(if surface == "responses" { error["code"].is_null() } else { error["code"].is_u64() }, "{body}");
+        assert!(error.get("param").is_some(), "{body}");
     }
     (text_of(&error["type"]), text_of(&error["message"]))
 }
@@ -437,7 +438,7 @@ async fn arguments_that_are_no_object_reach_messages_as_they_were_written() {
     for (arguments, input, reason) in [
         ("{\"port\": \"Looe\"}", json!({"port": "Looe"}), "tool_use"),
         ("{\"port\": Looe}", json!({"unparsed_arguments": "{\"port\": Looe}"}), "end_turn"),
-        ("[\"Looe\"]", json!({"unparsed_arguments": "[\"Looe\"]"}), "tool_use"),
+        ("[\"Looe\"]", json!({"unparsed_arguments": "[\"Looe\"]"}), "end_turn"),
     ] {
         let gateway = replaying(&[wire(arguments)], pair("kimi_k2", "kimi_k2")).await;
         let told = streamed(&gateway, "messages", "/v1/messages").await;

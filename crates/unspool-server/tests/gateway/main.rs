@@ -1,6 +1,7 @@
 //! The gateway over loopback: against recordings, the mock, a completions server that misbehaves, and stock clients.
 #![allow(clippy::expect_used)]
 
+mod answers;
 mod backend;
 mod budget;
 mod chat;

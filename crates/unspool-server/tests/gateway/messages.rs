@@ -149,7 +149,7 @@ async fn stop_reasons_say_whether_a_call_is_to_be_run() {
         (said, "stop", json!({}), json!("end_turn")),
         (said, "stop", json!({"stop_sequences": ["look"]}), json!("stop_sequence")),
         (said, "content_filter", json!({}), json!("refusal")),
-        (said, "abort", json!({}), Value::Null),
+        (said, "abort", json!({}), json!("max_tokens")),
     ] {
         let gateway =
             replaying(&[json!({"text": output, "finish_reason": finish})], pair(reasoning, tool_parser)).await;

@@ -63,8 +63,14 @@ impl Flow<'_> {
                 let origin = Origin { place, fresh: true, lead, first: lead };
                 let machine = self.tables.forms[form].body.machine();
                 self.s.place = place;
-                self.s.mode =
-                    Mode::Early(Box::new(Early { origin, alternative, read: lead, machine, next: Vec::new() }));
+                self.s.mode = Mode::Early(Box::new(Early {
+                    origin,
+                    alternative,
+                    read: lead,
+                    machine,
+                    repeats: Vec::new(),
+                    next: Vec::new(),
+                }));
             }
             Stands::Undecided if !self.over() => return Go::Wait,
             Stands::Undecided | Stands::Nothing => {

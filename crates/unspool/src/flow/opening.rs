@@ -51,8 +51,12 @@ impl Flow<'_> {
         let threads = self
             .alternatives(opening)
             .map(|i| {
-                let from = if self.tables.alternatives[i].bare { origin.lead } else { origin.first };
-                (i, Thread::at(from))
+                let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
+                let mut thread = Thread::at(if bare { origin.lead } else { origin.first });
+                if program.is_header() {
+                    thread.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
+                }
+                (i, thread)
             })
             .collect();
         let message = self.opens_message(opening);
@@ -91,13 +95,17 @@ impl Flow<'_> {
         let held = &all[..deciding(all, most).len().max(head.origin.first)];
         let over = self.eof != Eof::No && held.len() == all.len();
         let (mut decided, mut waits) = (None, false);
-        let mut i = 0;
+        let (mut i, mut no_header) = (0, 0);
         while let Some((alternative, thread)) = head.threads.get_mut(i) {
-            match thread.advance(&tables.alternatives[*alternative].program, held, over, limits) {
+            let program = &tables.alternatives[*alternative].program;
+            match thread.advance(program, held, over, limits) {
                 // Those behind it wait for it, or the cuts of the input would say who wins.
                 Advance::More => waits = true,
                 Advance::Fail => {
                     head.last = head.last.max(thread.pos);
+                    if program.is_header() {
+                        no_header = thread.seen().max(no_header);
+                    }
                     head.threads.remove(i);
                     continue;
                 }
@@ -113,12 +121,19 @@ impl Flow<'_> {
         }
         // A recipient is one word, so prose is let go at its next blank.
         let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
-        let prose = head.message
-            && head.threads.iter().all(is_recipient)
-            && held[head.origin.first..].contains(char::is_whitespace);
-        if head.threads.is_empty() || prose || held.len() > most {
-            let (origin, last) = (head.origin, head.last);
+        let is_prose = || {
+            head.message
+                && head.threads.iter().all(is_recipient)
+                && held[head.origin.first..].contains(char::is_whitespace)
+        };
+        if head.threads.is_empty() || held.len() > most || is_prose() {
+            // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
+            let fitted = head.threads.iter().map(|(_, thread)| thread.pos);
+            let (origin, last) = (head.origin, fitted.fold(head.last, usize::max));
+            let headers = head.threads.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
+            let no_header = headers.map(|(_, thread)| thread.seen()).fold(no_header, usize::max);
             if head.message {
+                self.s.no_header = self.s.no_header.max(self.offset(self.pos + no_header));
                 self.s.mode = Mode::Text;
                 self.begin_text(self.pos + origin.first);
             } else {
@@ -167,10 +182,10 @@ impl Flow<'_> {
         next: Vec<AlternativeId>,
     ) {
         let Some((alternative, thread)) = headers.last() else { return };
-        let (alternative, read) = (*alternative, thread.pos);
+        let (alternative, read, repeats) = (*alternative, thread.pos, thread.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
         if machine.names_itself() {
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, next }));
+            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, repeats, next }));
         } else if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
@@ -197,7 +212,7 @@ impl Flow<'_> {
             let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[early.alternative];
             let (origin, block) = (early.origin, block.is_some());
-            let (strays, repeats) = (Vec::new(), Vec::new());
+            let (strays, repeats) = (Vec::new(), early.repeats);
             let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
             self.announce(&opened, early.machine);
         } else if early.next.is_empty() {

@@ -141,10 +141,12 @@ impl Builder<'_> {
         let special = self.source.declared.contains(&open.literal);
         let id = self.blocks.push(Block { opener: Literal::new(&open.literal, tools.loose), special });
         let mut alternatives = Vec::new();
+        let mut opener = first_literal_text(&open.literal);
         for (form, call) in calls.iter().copied() {
             let mut program = self.program(&block.parts[..at], call, tools, structure);
-            let first = take_first_literal(&mut program);
+            let first = take_first_literal(&mut program, tools.loose);
             let Some(first) = first else { continue };
+            first.text().clone_into(&mut opener);
             program.opener = Some(first.clone());
             alternatives.push(self.alternatives.push(Alternative {
                 program,
@@ -157,8 +159,7 @@ impl Builder<'_> {
             }));
         }
         let opening = self.opening(alternatives);
-        let first = first_literal_text(&open.literal);
-        let role = Role { marker: Marker { literal: first, ..open }, id: None, loose: tools.loose };
+        let role = Role { marker: Marker { literal: opener, ..open }, id: None, loose: tools.loose };
         self.open_outside.push((role, opening));
         for closer in block_closers(&close, tools.loose) {
             let mut role = self.literal_role(closer.text(), false);
@@ -184,7 +185,7 @@ impl Builder<'_> {
             guided: Guided::No,
             message: false,
         };
-        let opener = take_first_literal(&mut program);
+        let opener = take_first_literal(&mut program, tools.loose);
         if call.body() == Some(Slot::Envelope) && tools.envelope.container != Container::Array {
             let again = self.alternatives.push(Alternative { bare: true, ..base.clone() });
             self.forms[form].again = Some(again);
@@ -384,11 +385,20 @@ fn first_literal_text(text: &str) -> String {
 }
 
 /// Takes the first literal off a program; the pattern of the state stands for it.
-fn take_first_literal(program: &mut Program) -> Option<Literal> {
+fn take_first_literal(program: &mut Program, loose: bool) -> Option<Literal> {
     let at = program.ops.iter().position(|op| !matches!(op, Op::Space))?;
     let Op::Literal(first) = program.ops[at].clone() else { return None };
     program.ops.drain(..=at);
-    Some(first)
+    // A tag is a marker of its own: models write it twice, or name it in prose, without the word that leads to the name.
+    let names = matches!(program.ops.first(), Some(Op::Slot(_)));
+    let text = first.text();
+    match text.find('>').map(|end| text.split_at(end + 1)) {
+        Some((tag, behind)) if names && tag.starts_with('<') && !behind.is_empty() && !behind.contains('<') => {
+            program.ops.insert(0, Op::Literal(Literal::new(behind, loose)));
+            Some(Literal::new(tag, loose))
+        }
+        _ => Some(first),
+    }
 }
 
 /// The brackets with which an envelope begins.

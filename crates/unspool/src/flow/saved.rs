@@ -15,7 +15,9 @@ impl State {
             Mode::Head(head) => origin(&head.origin) && threads_fit(head, tables, hold),
             Mode::Early(early) => {
                 let all = early.next.iter().chain([&early.alternative]);
-                origin(&early.origin) && hold.is_char_boundary(early.read) && all.copied().all(alternative)
+                let repeats =
+                    early.repeats.iter().all(|(from, to)| *to <= early.read && hold.get(*from..*to).is_some());
+                origin(&early.origin) && hold.is_char_boundary(early.read) && repeats && all.copied().all(alternative)
             }
             Mode::Body(call) => form(call.form),
             Mode::Closers { form: of, next } => tables.forms.get(*of).is_some_and(|form| *next <= form.closers.len()),

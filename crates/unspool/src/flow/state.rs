@@ -117,6 +117,8 @@ pub(crate) struct Early {
     /// Held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
+    /// Markers in front of it that stand there twice: ranges of the held bytes.
+    pub(crate) repeats: Vec<(usize, usize)>,
     /// Alternatives that read the same bytes if it is no call.
     pub(crate) next: Vec<AlternativeId>,
 }
@@ -199,6 +201,8 @@ pub(crate) struct State {
     pub(crate) closer_is_text: Option<FormId>,
     /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
     pub(crate) opener_is_text: bool,
+    /// Channels: up to this offset of the output no header ends whose start has been seen.
+    pub(crate) no_header: u64,
     /// Channels: how the body that is open is read.
     pub(crate) route: Option<crate::flow::channels::Open>,
 }
@@ -238,6 +242,7 @@ impl State {
             in_block: false,
             closer_is_text: None,
             opener_is_text: false,
+            no_header: 0,
             route: None,
         }
     }

@@ -51,8 +51,11 @@ pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limi
     for (i, (candidate, content)) in candidates.iter().enumerate() {
         match call(candidate, region, whole) {
             Some(found) => {
-                if found.arguments.is_none() && found.complete {
-                    left.extend(strangers(field, content));
+                match &found.arguments {
+                    None if found.complete => left.extend(strangers(field, content)),
+                    // What breaks off before the arguments, or in them, may hold more than the call says.
+                    None => left.push(content.raw()),
+                    Some(arguments) => left.extend(arguments.broken_off()),
                 }
                 calls.push(found);
             }

@@ -20,7 +20,7 @@ pub(super) struct Node {
     pub(super) kind: NodeKind,
     pub(super) span: Range<usize>,
     /// Its text is JSON as it stands.
-    plain: bool,
+    pub(super) plain: bool,
     /// It is whole.
     pub(super) complete: bool,
 }

@@ -85,6 +85,22 @@ impl<'a> Val<'a> {
         }
     }
 
+    /// What the model wrote, where that is known.
+    pub(super) fn raw(&self) -> String {
+        match self {
+            Self::Json(node, text) => text.get(node.span.clone()).unwrap_or_default().to_owned(),
+            other => other.json(),
+        }
+    }
+
+    /// What the model wrote, if it breaks off and its JSON text says less.
+    pub(super) fn broken_off(&self) -> Option<String> {
+        match self {
+            Self::Json(node, _) if !node.complete && !node.plain => Some(self.raw()),
+            _ => None,
+        }
+    }
+
     /// The JSON text; untyped text is a string.
     pub(super) fn json(&self) -> String {
         match self {

@@ -2,6 +2,7 @@
 //! try to be mistaken for markup. A message that the syntax cannot say is refused, never written wrong.
 
 mod edges;
+mod mended;
 mod messages;
 mod pairs;
 mod same;

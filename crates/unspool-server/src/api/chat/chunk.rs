@@ -158,7 +158,14 @@ pub(super) struct Usage {
     total_tokens: u64,
     completion_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct PromptDetails {
+    cached_tokens: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -173,8 +180,10 @@ impl Usage {
         let prompt_tokens = choices.iter().map(|choice| choice.prompt).max().unwrap_or(0);
         let completion_tokens = sum(|choice| choice.completion);
         let details = CompletionDetails { reasoning_tokens: sum(|choice| choice.reasoning) };
+        let cached = choices.iter().filter_map(|choice| choice.cached).max();
         Self {
             prompt_tokens,
+            prompt_tokens_details: cached.map(|cached_tokens| PromptDetails { cached_tokens }),
             total_tokens: prompt_tokens.saturating_add(completion_tokens),
             completion_tokens,
             completion_tokens_details: counts_reasoning.then_some(details),
@@ -211,14 +220,14 @@ mod tests {
 
     #[test]
     fn the_prompt_counts_once() {
-        let one = TokenCounts { prompt: 5, completion: 7, reasoning: 2 };
+        let one = TokenCounts { prompt: 5, completion: 7, reasoning: 2, cached: Some(3) };
         let usage = Usage::of(&[one, one], true);
         let expected = json!({
             "prompt_tokens": 5, "total_tokens": 19, "completion_tokens": 14,
-            "completion_tokens_details": {"reasoning_tokens": 4},
+            "prompt_tokens_details": {"cached_tokens": 3}, "completion_tokens_details": {"reasoning_tokens": 4},
         });
         assert_eq!(serde_json::to_value(usage).ok(), Some(expected));
         let plain = serde_json::to_value(Usage::of(&[], false)).expect("counts are JSON");
-        assert!(plain.get("completion_tokens_details").is_none());
+        assert!(plain.get("completion_tokens_details").is_none() && plain.get("prompt_tokens_details").is_none());
     }
 }

@@ -103,8 +103,7 @@ pub(super) async fn reply(app: &Arc<App>, request: ChatRequest, surface: Surface
 async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Vec<Reply>, ApiError> {
     let mut request = Arc::new(request);
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
-    let prompt = Arc::new(app.prompt(&request).await?);
-    app.fit(&mut request, &prompt)?;
+    let prompt = Arc::new(app.prompt_that_fits(&mut request).await?);
     // Nobody else holds it any more, so nothing is copied.
     Arc::make_mut(&mut request).forget_conversation();
     let parser = || app.pair().parser(&request.parse, prompt.tail());

@@ -8,7 +8,7 @@ use crate::api::alias;
 use crate::error::ApiError;
 
 /// Fields that only this API has; all others go on into the chat request, and from there to the backend.
-const OWN_FIELDS: [&str; 17] = [
+const OWN_FIELDS: [&str; 18] = [
     "messages",
     "max_tokens",
     "system",
@@ -18,6 +18,7 @@ const OWN_FIELDS: [&str; 17] = [
     "tool_choice",
     "thinking",
     "output_config",
+    "output_format",
     "metadata",
     "service_tier",
     "container",
@@ -56,7 +57,8 @@ pub(super) fn chat_body(body: Map<String, Value>, parsed: MessagesBody, answered
         body.into_iter().filter(|(key, _)| !OWN_FIELDS.contains(&key.as_str())).collect();
     let mut kwargs = parsed.chat_template_kwargs.unwrap_or_default();
     let max_tokens = parsed.max_tokens;
-    if let Some(config) = parsed.output_config {
+    let older = parsed.output_format.map(|format| OutputConfig { effort: None, format: Some(format) });
+    for config in older.into_iter().chain(parsed.output_config) {
         output(config, &mut chat)?;
     }
     if let Some(thinking) = parsed.thinking {

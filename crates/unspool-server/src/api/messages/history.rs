@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::types::InputMessage;
+use crate::api::envelope::own_id;
 use crate::error::ApiError;
 
 /// The system text and the conversation.
@@ -15,7 +16,8 @@ pub(super) fn messages(system: Option<&Value>, messages: &[InputMessage]) -> Res
         let place = format!("messages[{index}].content");
         match message.role.as_str() {
             "system" => add_system(&message.content, &place, &mut out)?,
-            "user" => user(&message.content, &place, &mut out)?,
+            // The last two are what some clients write.
+            "user" | "ctx" | "msg" => user(&message.content, &place, &mut out)?,
             "assistant" => assistant(&message.content, &place, &mut out)?,
             role => {
                 let message = format!("a message has the role `{role}`; it must be user, assistant or system");
@@ -47,9 +49,12 @@ fn user(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiErr
     for block in blocks(content, place)? {
         match block.kind {
             "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
+            "search_result" | "document" => parts.push(json!({"type": "text", "text": document(&block)?})),
             "tool_result" => {
                 let content = result_text(&block)?;
-                out.push(json!({"role": "tool", "tool_call_id": block.text("tool_use_id"), "content": content}));
+                out.push(
+                    json!({"role": "tool", "tool_call_id": own_id(block.text("tool_use_id")), "content": content}),
+                );
             }
             _ => return Err(block.refused("a user's message")),
         }
@@ -68,10 +73,41 @@ fn result_text(result: &Block<'_>) -> Result<String, ApiError> {
     };
     let mut lines = Vec::new();
     for block in blocks(content, &format!("{}.content", result.place))? {
-        if block.kind != "text" {
-            return Err(block.refused("a tool's result"));
+        lines.push(match block.kind {
+            "text" => block.text("text").to_owned(),
+            "search_result" | "document" => document(&block)?,
+            _ => return Err(block.refused("a tool's result")),
+        });
+    }
+    Ok(lines.join("\n"))
+}
+
+/// A found page or a document, as text: title, source and context in front of what it says.
+fn document(block: &Block<'_>) -> Result<String, ApiError> {
+    let field = |name: &str| block.fields.and_then(|fields| fields.get(name));
+    let mut lines: Vec<String> = ["title", "context"]
+        .iter()
+        .map(|name| block.text(name))
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let content = match field("source") {
+        Some(Value::String(source)) => {
+            lines.push(source.clone());
+            field("content")
         }
-        lines.push(block.text("text"));
+        Some(source) => match source.get("type").and_then(Value::as_str) {
+            Some("text") => source.get("data"),
+            Some("content") => source.get("content"),
+            _ => return Err(block.refused("the conversation")),
+        },
+        None => field("content"),
+    };
+    for inner in blocks(content.unwrap_or(&Value::Null), &format!("{}.content", block.place))? {
+        if inner.kind != "text" {
+            return Err(inner.refused("a document"));
+        }
+        lines.push(inner.text("text").to_owned());
     }
     Ok(lines.join("\n"))
 }
@@ -115,7 +151,7 @@ fn call(block: &Block<'_>) -> Result<Value, ApiError> {
             return Err(ApiError::bad_field(&format!("{}.input", block.place), message));
         }
     };
-    Ok(json!({"id": block.text("id"), "type": "function", "function": {"name": name, "arguments": arguments}}))
+    Ok(json!({"id": own_id(block.text("id")), "type": "function", "function": {"name": name, "arguments": arguments}}))
 }
 
 /// A content block, and where it stands.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ use super::{answer_id, json_body, sse};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::metrics::Surface;
-use crate::reply::{Ending, Notes, TokenCounts};
+use crate::reply::{ABORTED, Ending, Notes, TokenCounts};
 use crate::request::ChatRequest;
 use crate::request::read_body;
 
@@ -85,8 +85,10 @@ async fn answer(
     let frame = Frame { id: answer_id("msg", headers), model, notes: Notes::new(request.diagnostics) };
     let hash = request.hash;
     let reply = chat::reply(app, request, Surface::Messages).await?;
-    let mut response =
-        if streamed { sse::answer(reply, stream::Writer::new(frame)) } else { whole::answer(frame, reply).await? };
+    let mut response = match streamed {
+        true => sse::answer(reply, stream::Writer::new(frame), app.http().keep_alive()),
+        false => whole::answer(frame, reply).await?,
+    };
     chat::name_request(&mut response, hash);
     Ok(response)
 }
@@ -94,11 +96,7 @@ async fn answer(
 async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
     let (request, _) = read(app, headers, body, false)?;
     app.model_name(request.model.as_deref())?;
-    match app.prompt(&Arc::new(request)).await?.tokens {
-        Some(tokens) => Ok(json_response(&json!({"input_tokens": tokens}))),
-        None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
-            .hint("its tokenizer is not known to the gateway")),
-    }
+    Ok(json_response(&json!({"input_tokens": app.count_tokens(request).await?})))
 }
 
 /// The chat request that says the same, and whether the answer is streamed.
@@ -139,7 +137,8 @@ fn read(
 fn stop_reason(ending: &Ending, calls: Calls) -> (Value, Value) {
     let stop = ending.stopped_at.as_ref().and_then(Value::as_str);
     match (ending.reason.as_str(), stop) {
-        ("length", _) => (json!("max_tokens"), Value::Null),
+        // An answer that the backend gave up is cut off as well.
+        ("length" | ABORTED, _) => (json!("max_tokens"), Value::Null),
         ("content_filter", _) => (json!("refusal"), Value::Null),
         ("stop" | "tool_calls", _) if calls == Calls::Complete => (json!("tool_use"), Value::Null),
         ("stop" | "tool_calls", Some(stop)) => (json!("stop_sequence"), json!(stop)),
@@ -167,8 +166,19 @@ impl Calls {
     }
 }
 
+/// The counts. Tokens of the prompt that the backend had computed before are none of the input here.
 fn usage(tokens: TokenCounts) -> Value {
-    json!({"input_tokens": tokens.prompt, "output_tokens": tokens.completion})
+    let input = tokens.prompt.saturating_sub(tokens.cached.unwrap_or_default());
+    let mut usage = json!({"input_tokens": input, "output_tokens": tokens.completion});
+    if let Some(cached) = tokens.cached {
+        usage["cache_read_input_tokens"] = cached.into();
+    }
+    usage
+}
+
+/// Whether a call can be run: its arguments are an object, or nothing at all.
+fn is_object(arguments: &str) -> bool {
+    arguments.is_empty() || matches!(serde_json::from_str(arguments), Ok(Value::Object(_)))
 }
 
 /// The signature of a thought. It vouches for nothing, but clients keep it beside the thought and expect one.

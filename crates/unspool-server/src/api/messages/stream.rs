@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Calls, Frame, error, signature, stop_reason, usage};
+use super::{Calls, Frame, error, is_object, signature, stop_reason, usage};
+use crate::api::envelope;
 use crate::api::sse::{self, event};
 use crate::backend::BackendError;
 use crate::blocks::{Block, BlockEvent, Blocks};
@@ -16,11 +17,20 @@ pub(super) struct Writer {
     /// The number of the open block, or of the next one.
     index: usize,
     calls: Calls,
+    /// The arguments of the open call.
+    arguments: String,
 }
 
 impl Writer {
     pub(super) fn new(frame: Frame) -> Self {
-        Self { frame, blocks: Blocks::default(), open: None, index: 0, calls: Calls::default() }
+        Self {
+            frame,
+            blocks: Blocks::default(),
+            open: None,
+            index: 0,
+            calls: Calls::default(),
+            arguments: String::new(),
+        }
     }
 
     fn block(&mut self, what: BlockEvent, out: &mut Vec<u8>) {
@@ -29,25 +39,33 @@ impl Writer {
                 let shown = match &block {
                     Block::Thought => json!({"type": "thinking", "thinking": "", "signature": ""}),
                     Block::Text => json!({"type": "text", "text": ""}),
-                    Block::Call { id, name } => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                    Block::Call { id, name } => {
+                        json!({"type": "tool_use", "id": envelope::id(id), "name": name, "input": {}})
+                    }
                 };
                 self.open = Some(block);
                 self.event("content_block_start", "content_block", &shown, out);
             }
-            BlockEvent::More(text) => self.delta(
-                &match self.open {
+            BlockEvent::More(text) => {
+                let delta = match self.open {
                     Some(Block::Thought) => json!({"type": "thinking_delta", "thinking": text}),
-                    Some(Block::Call { .. }) => json!({"type": "input_json_delta", "partial_json": text}),
+                    Some(Block::Call { .. }) => {
+                        self.arguments.push_str(&text);
+                        json!({"type": "input_json_delta", "partial_json": text})
+                    }
                     Some(Block::Text) | None => json!({"type": "text_delta", "text": text}),
-                },
-                out,
-            ),
+                };
+                self.delta(&delta, out);
+            }
             BlockEvent::Close { complete } => {
                 match self.open.take() {
                     Some(Block::Thought) => {
                         self.delta(&json!({"type": "signature_delta", "signature": signature()}), out);
                     }
-                    Some(Block::Call { .. }) => self.calls = self.calls.and(complete),
+                    Some(Block::Call { .. }) => {
+                        let arguments = std::mem::take(&mut self.arguments);
+                        self.calls = self.calls.and(complete && is_object(&arguments));
+                    }
                     Some(Block::Text) | None => {}
                 }
                 event(out, "content_block_stop", &json!({"type": "content_block_stop", "index": self.index}));
@@ -85,6 +103,12 @@ impl Writer {
 }
 
 impl sse::Writer for Writer {
+    const COUNTS_FIRST: bool = true;
+
+    fn silence(&mut self, out: &mut Vec<u8>) {
+        event(out, "ping", &json!({"type": "ping"}));
+    }
+
     fn begin(&mut self, tokens: TokenCounts, out: &mut Vec<u8>) {
         let message = json!({
             "id": self.frame.id, "type": "message", "role": "assistant", "model": self.frame.model, "content": [],

@@ -28,6 +28,8 @@ pub(crate) struct MessagesBody {
     pub(crate) thinking: Option<Thinking>,
     /// Effort and form of the answer.
     pub(crate) output_config: Option<OutputConfig>,
+    /// The form of the answer under its older name.
+    pub(crate) output_format: Option<OutputFormat>,
     /// An addition of vLLM: switches of the chat template.
     #[schema(value_type = Option<Object>)]
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,

@@ -3,7 +3,8 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Calls, Frame, signature, stop_reason, usage};
+use super::{Calls, Frame, is_object, signature, stop_reason, usage};
+use crate::api::envelope;
 use crate::api::service::json_response;
 use crate::backend::BackendError;
 use crate::blocks::{Block, BlockEvent, Blocks};
@@ -65,8 +66,8 @@ impl Content {
                     Block::Thought => json!({"type": "thinking", "thinking": text, "signature": signature()}),
                     Block::Text => json!({"type": "text", "text": text}),
                     Block::Call { id, name } => {
-                        self.calls = self.calls.and(complete);
-                        json!({"type": "tool_use", "id": id, "name": name, "input": input(&text)})
+                        self.calls = self.calls.and(complete && is_object(&text));
+                        json!({"type": "tool_use", "id": envelope::id(&id), "name": name, "input": input(&text)})
                     }
                 });
             }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::tools::{flat, wrapped};
+use crate::api::envelope;
 use crate::error::ApiError;
 
 /// The chat messages of `instructions` and `input`.
@@ -155,18 +156,21 @@ fn texts<'a>(parts: &'a [Value], place: &str) -> Result<Vec<&'a str>, ApiError> 
     parts.iter().enumerate().map(text).collect()
 }
 
-/// The text of a reasoning item: its own, or else its summary.
+/// The text of a reasoning item: its own, or else that of the envelope that it was given in, or its summary.
 fn thought(fields: &Map<String, Value>, place: &str) -> Result<String, ApiError> {
-    if fields.get("encrypted_content").is_some_and(|content| !content.is_null()) {
-        let message = "encrypted reasoning can be read by those only who made it";
-        return Err(ApiError::bad_field(&format!("{place}.encrypted_content"), message));
-    }
+    let sealed = match text(fields, "encrypted_content") {
+        "" if fields.get("encrypted_content").is_none_or(|content| content.is_null() || content == "") => String::new(),
+        sealed => envelope::thought_in(sealed).ok_or_else(|| {
+            let message = "encrypted reasoning can be read by those only who made it";
+            ApiError::bad_field(&format!("{place}.encrypted_content"), message)
+        })?,
+    };
     let joined = |key: &str| {
         let parts = fields.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         parts.iter().map(|part| part.get("text").and_then(Value::as_str).unwrap_or_default()).collect::<String>()
     };
-    let own = joined("content");
-    Ok(if own.is_empty() { joined("summary") } else { own })
+    let said = [joined("content"), sealed, joined("summary")];
+    Ok(said.into_iter().find(|text| !text.is_empty()).unwrap_or_default())
 }
 
 fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {

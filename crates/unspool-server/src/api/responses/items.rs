@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::custom::CustomInput;
 use super::tools::{Own, Tools};
+use crate::api::envelope;
 use crate::blocks::{Block, BlockEvent};
 use crate::unique;
 
@@ -15,6 +16,8 @@ impl<F: FnMut(&str, Value)> Sink for F {}
 /// The items so far.
 pub(super) struct Items {
     tools: Tools,
+    /// Thoughts are given in envelopes too, for clients that keep nothing else of them.
+    sealed: bool,
     done: Vec<Value>,
     open: Option<Open>,
 }
@@ -34,8 +37,8 @@ enum Kind {
 }
 
 impl Items {
-    pub(super) fn new(tools: Tools) -> Self {
-        Self { tools, done: Vec::new(), open: None }
+    pub(super) fn new(tools: Tools, sealed: bool) -> Self {
+        Self { tools, sealed, done: Vec::new(), open: None }
     }
 
     /// All that came is void.
@@ -117,7 +120,10 @@ impl Items {
         if let Some(part) = open.part() {
             sink("content_part.done", open.placed(index, "part", part));
         }
-        let item = open.item(if complete { "completed" } else { "incomplete" }, false);
+        let mut item = open.item(if complete { "completed" } else { "incomplete" }, false);
+        if self.sealed && matches!(open.kind, Kind::Thought) {
+            item["encrypted_content"] = envelope::thought(&open.text).into();
+        }
         sink("output_item.done", json!({"output_index": index, "item": item}));
         self.done.push(item);
     }

@@ -15,7 +15,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Map, Value, json};
 
 use self::items::Items;
@@ -29,7 +29,7 @@ use crate::blocks::Blocks;
 use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::metrics::Surface;
-use crate::reply::{Notes, TokenCounts};
+use crate::reply::{ABORTED, Notes, TokenCounts};
 use crate::request::read_body;
 use crate::unique;
 
@@ -46,8 +46,44 @@ pub(super) async fn serve(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, ApiError> {
-    answer(&app, &headers, body).await.map_err(convert::in_own_words)
+) -> Response {
+    answer(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error)))
+}
+
+/// An error in this API's shape, whose code is a text or nothing.
+fn refused(error: &ApiError) -> Response {
+    let mut body = error.body();
+    if body["error"]["code"].is_number() {
+        body["error"]["code"] = Value::Null;
+    }
+    (error.status, json_response(&body)).into_response()
+}
+
+/// Counts the tokens of a Responses request's prompt.
+#[utoipa::path(
+    post, path = "/v1/responses/input_tokens", tag = "OpenAI", operation_id = "count_input_tokens", request_body = ResponsesBody,
+    responses(
+        (status = 200, description = "The number of tokens of the prompt"),
+        (status = "4XX", description = "The request is refused; the error says why, and which field"),
+        (status = "5XX", description = "The backend or the gateway failed"),
+    ),
+)]
+pub(super) async fn input_tokens(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    count(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error)))
+}
+
+async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+    let body = json_body(app, headers, body)?;
+    let parsed: ResponsesBody = read_body(&body)?;
+    let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+    let request = app.chat_request(convert::chat_body(object, &parsed)?.0)?;
+    app.model_name(request.model.as_deref())?;
+    let tokens = app.count_tokens(request).await?;
+    Ok(json_response(&json!({"object": "response.input_tokens", "input_tokens": tokens})))
 }
 
 /// `GET`, `DELETE` and `POST …/cancel` of a response.
@@ -65,14 +101,17 @@ async fn answer(
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
     let (chat, tools) = convert::chat_body(object, &parsed)?;
-    let request = app.chat_request(chat)?.streamed(parsed.stream == Some(true));
+    let mut request = app.chat_request(chat)?.streamed(parsed.stream == Some(true));
+    request.may_drop = parsed.truncation.as_deref() == Some("auto");
     let model = app.model_name(request.model.as_deref())?;
     let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
-    let frame = Frame { fixed, notes: Notes::new(request.diagnostics) };
+    let asks = |what: &str| parsed.include.iter().flatten().any(|asked| asked == what);
+    let sealed = asks("reasoning.encrypted_content");
+    let frame = Frame { fixed, notes: Notes::new(request.diagnostics), sealed };
     let hash = request.hash;
     let reply = chat::reply(app, request, Surface::Responses).await?;
     let mut response = if parsed.stream == Some(true) {
-        sse::answer(reply, stream::Writer::new(frame, tools))
+        sse::answer(reply, stream::Writer::new(frame, tools), app.http().keep_alive())
     } else {
         whole(frame, tools, reply).await?
     };
@@ -82,7 +121,7 @@ async fn answer(
 
 /// Waits for the answer and gives it.
 async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Response, ApiError> {
-    let (mut blocks, mut items) = (Blocks::default(), Items::new(tools));
+    let (mut blocks, mut items) = (Blocks::default(), Items::new(tools, frame.sealed));
     let mut nobody = |_: &str, _: Value| {};
     let mut outcome = Outcome::Running;
     while let Some(step) = reply.next().await {
@@ -122,6 +161,7 @@ impl Outcome {
         match reason {
             "length" => Self::Incomplete("max_output_tokens"),
             "content_filter" => Self::Incomplete("content_filter"),
+            ABORTED => Self::Incomplete(ABORTED),
             _ => Self::Completed,
         }
     }
@@ -140,6 +180,8 @@ impl Outcome {
 struct Frame {
     fixed: Map<String, Value>,
     notes: Notes,
+    /// Thoughts are given in envelopes too.
+    sealed: bool,
 }
 
 impl Frame {
@@ -170,7 +212,7 @@ impl Frame {
             "tools": parsed.tools.clone().unwrap_or_default(),
             "top_logprobs": 0,
             "top_p": parsed.top_p,
-            "truncation": "disabled",
+            "truncation": parsed.truncation.as_deref().unwrap_or("disabled"),
             "user": given("user"),
         });
         match fields {
@@ -202,7 +244,7 @@ impl Frame {
 fn usage(tokens: TokenCounts) -> Value {
     json!({
         "input_tokens": tokens.prompt,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "input_tokens_details": {"cached_tokens": tokens.cached.unwrap_or_default(), "cache_write_tokens": 0},
         "output_tokens": tokens.completion,
         "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
         "total_tokens": tokens.prompt.saturating_add(tokens.completion),

@@ -22,7 +22,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(frame: Frame, tools: Tools) -> Self {
-        let (blocks, items) = (Blocks::default(), Items::new(tools));
+        let (blocks, items) = (Blocks::default(), Items::new(tools, frame.sealed));
         Self { frame, blocks, items, tokens: TokenCounts::default(), number: 0 }
     }
 
@@ -47,6 +47,13 @@ impl Writer {
 }
 
 impl sse::Writer for Writer {
+    const COUNTS_FIRST: bool = false;
+
+    /// Clients that time the events read no comments.
+    fn silence(&mut self, out: &mut Vec<u8>) {
+        self.state("in_progress", &Outcome::Running, out);
+    }
+
     fn begin(&mut self, _: TokenCounts, out: &mut Vec<u8>) {
         self.state("created", &Outcome::Running, out);
         self.state("in_progress", &Outcome::Running, out);

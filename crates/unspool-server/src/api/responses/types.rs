@@ -28,6 +28,8 @@ pub(crate) struct ResponsesBody {
     pub(crate) text: Option<Text>,
     /// Whether the answer is streamed.
     pub(crate) stream: Option<bool>,
+    /// Whether the beginning of a conversation that is too long may be dropped: `auto` or `disabled`.
+    pub(crate) truncation: Option<String>,
     /// Asks for more than the answer.
     pub(crate) include: Option<Vec<String>>,
     /// Log probabilities, which the gateway does not give.

@@ -153,7 +153,7 @@ impl Outbox {
             match &piece {
                 Piece::Tokens { text, ids } => *bytes += text.len() + size_of_val(ids.as_slice()),
                 Piece::Stopped { .. } => *stopped = true,
-                Piece::Usage { .. } => {}
+                Piece::Usage { .. } | Piece::Prompt(_) => {}
             }
             ready.push_back(Ok(piece));
         });

@@ -194,31 +194,27 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
         }
         Tried::Wait if turn.is_last() => cut_opening(turn, opening),
         Tried::Wait => Next::Wait,
-        Tried::No(Some(head)) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
-        Tried::No(failed) => no_opening(turn, failed),
+        Tried::No(Some(head), _) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
+        Tried::No(None, fitted) => Next::To(State::Skip(Skip::behind(fitted))),
+        Tried::No(Some(head), _) => no_opening(turn, &head),
     }
 }
 
-/// No template fits; `failed` is one that failed after its key.
-fn no_opening(turn: &mut Turn<'_, '_, '_>, failed: Option<Box<Head>>) -> Next {
+/// No template fits; this one failed after its key.
+fn no_opening(turn: &mut Turn<'_, '_, '_>, head: &Head) -> Next {
     let held = turn.rest();
-    match failed {
-        Some(head) => {
-            // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
-            if let Some(key) = head.thread.value(Slot::Key, held) {
-                turn.object.key(turn.cx.out, &turn.spec.key(key));
-            }
-            let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
-            // What its half-read attributes left is still to come.
-            let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
-            if !lost.is_empty() {
-                turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
-            }
-            turn.at += read;
-            Next::Over(Status::Broken)
-        }
-        None => Next::To(State::Skip(Skip::default())),
+    // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
+    if let Some(key) = head.thread.value(Slot::Key, held) {
+        turn.object.key(turn.cx.out, &turn.spec.key(key));
     }
+    let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
+    // What its half-read attributes left is still to come.
+    let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
+    if !lost.is_empty() {
+        turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
+    }
+    turn.at += read;
+    Next::Over(Status::Broken)
 }
 
 /// Behind a key whose value's opener is missing, text up to the value's closer is the value. If the call's closer or the
@@ -234,7 +230,7 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
             return wait_for_value(turn, opening, head, bytes.len());
         };
         if at - start > turn.cx.limits.argument {
-            return no_opening(turn, Some(head));
+            return no_opening(turn, &head);
         }
         let close = spec.template(head.template).close.at(&bytes[at..]);
         match (close, first_match(&spec.structure, &bytes[at..])) {
@@ -247,7 +243,7 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
                     None => Next::To(State::default()),
                 };
             }
-            (_, Match::Full(_)) => return no_opening(turn, Some(head)),
+            (_, Match::Full(_)) => return no_opening(turn, &head),
             (Match::Partial, _) | (_, Match::Partial) => return wait_for_value(turn, opening, head, at),
             (Match::No, Match::No) => from = at + 1,
         }
@@ -257,7 +253,7 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head
 /// The value's end has not come; too long a wait is none.
 fn wait_for_value(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>, searched: usize) -> Next {
     if searched - head.thread.pos > turn.cx.limits.argument {
-        return no_opening(turn, Some(head));
+        return no_opening(turn, &head);
     }
     if turn.is_last() {
         let held = turn.rest();
@@ -297,11 +293,7 @@ fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
     };
     let lost = if let Some(key) = head.thread.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
-        match opening.first() {
-            Some(_) => head.thread.unplaced(&turn.spec.template(head.template).opening, held),
-            // Its value's opener was missing, and what may have been the value is all that is held.
-            None => held[head.thread.pos..].trim(),
-        }
+        head.thread.unplaced(&turn.spec.template(head.template).opening, held)
     } else {
         held
     };

@@ -16,6 +16,8 @@ pub(super) struct Opening {
     failed: Option<Box<Head>>,
     /// How far the bytes behind that one have been looked through for the end of a value without an opener.
     searched: usize,
+    /// How many bytes those that failed have read at most.
+    fitted: usize,
 }
 
 /// A template's opening, as far as it has been read.
@@ -33,8 +35,8 @@ pub(super) enum Tried {
     Wait,
     /// This one fits.
     Fits(Head),
-    /// None fits; one that failed after its key, if there is one.
-    No(Option<Box<Head>>),
+    /// None fits: one that failed after its key, if there is one, and how many bytes fitted at most.
+    No(Option<Box<Head>>, usize),
 }
 
 impl Opening {
@@ -65,6 +67,7 @@ impl Opening {
     pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, (limits, may_lack): (&Limits, bool)) -> Tried {
         if self.heads.is_empty() && self.failed.is_none() {
             self.heads = heads(spec, held.as_bytes(), may_lack);
+            self.fitted = 0;
         }
         let held = deciding(held, limits.head);
         while let Some(head) = self.heads.first_mut() {
@@ -72,6 +75,7 @@ impl Opening {
                 Advance::More if held.len() <= limits.head => return Tried::Wait,
                 Advance::Accept => return Tried::Fits(self.heads.remove(0)),
                 Advance::More | Advance::Fail | Advance::Another | Advance::Ended => {
+                    self.fitted = self.fitted.max(head.thread.pos);
                     let head = self.heads.remove(0);
                     let has_key = !head.lacks_opener && head.thread.value(Slot::Key, held).is_some();
                     if self.failed.is_none() && has_key {
@@ -80,7 +84,7 @@ impl Opening {
                 }
             }
         }
-        Tried::No(self.failed.take())
+        Tried::No(self.failed.take(), self.fitted)
     }
 
     /// Keeps the one that failed after its key, until it is known where its value ends.

@@ -17,6 +17,11 @@ pub(super) struct Skip {
 }
 
 impl Skip {
+    /// A run whose first bytes are read already, and are no structure.
+    pub(super) fn behind(read: usize) -> Self {
+        Self { scanned: read, ..Self::default() }
+    }
+
     pub(super) fn read(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         let bytes = turn.rest().as_bytes();
         // What brought us here is no structure, whatever it looks like.

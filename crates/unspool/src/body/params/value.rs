@@ -29,6 +29,8 @@ pub(super) struct Value {
     scanned: usize,
     /// Bytes at the start of the rest that are white space and may be trimmed.
     held_blanks: usize,
+    /// Bytes at the start of the rest that an opening has read which did not fit: none of them begins one.
+    no_opening: usize,
     /// The rest goes on with a run of white space that is too long to be trimmed.
     in_long_run: bool,
     look: Look,
@@ -85,6 +87,7 @@ impl Value {
             in_cdata: false,
             scanned: 0,
             held_blanks: 0,
+            no_opening: 0,
             in_long_run: false,
             look: Look::default(),
             key: turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default()).into(),
@@ -203,6 +206,7 @@ impl Value {
             self.held_blanks = 0;
         }
         self.scanned = self.scanned.saturating_sub(len);
+        self.no_opening = self.no_opening.saturating_sub(len);
     }
 
     /// Gives the bytes before `at`, and `text` instead of the `len` bytes there.
@@ -212,7 +216,7 @@ impl Value {
             self.taking.give(turn, text);
         }
         turn.at += len;
-        (self.scanned, self.held_blanks, self.in_long_run) = (0, 0, false);
+        (self.scanned, self.held_blanks, self.no_opening, self.in_long_run) = (0, 0, 0, false);
     }
 
     /// Gives all that is certain before `end`, where nothing or something undecided begins.
@@ -334,6 +338,11 @@ impl Value {
                 Match::No => {}
             }
             let again = end + spec.blanks.before(&bytes[end..]);
+            match spec.misspelled_end(&bytes[again..], turn.cx.limits.blank) {
+                Match::Partial if !turn.is_last() => return Found::Undecided,
+                Match::Full(_) => break,
+                Match::Partial | Match::No => {}
+            }
             match spec.bare_key(self.template, &bytes[again..], turn.cx.limits.name) {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 Match::Full(_) => break,
@@ -389,9 +398,15 @@ impl Value {
     fn next_opening(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let rest = &turn.rest()[at..];
+        if at < self.no_opening {
+            return Found::Data;
+        }
         match self.look.opening.advance(spec, rest, (turn.cx.limits, false)) {
             Tried::Wait => Found::Undecided,
-            Tried::No(_) => Found::Data,
+            Tried::No(_, fitted) => {
+                self.no_opening = at + fitted;
+                Found::Data
+            }
             Tried::Fits(head) => {
                 let key = spec.key(head.thread.value(Slot::Key, rest).unwrap_or_default());
                 let is_declared = turn.cx.schema.is_some_and(|schema| schema.declares(&key));

@@ -63,7 +63,15 @@ impl Dialect for Completions {
         }
         set("prompt", if self.ids { prompt(job) } else { json!(job.prompt.text) });
         set("stream", json!(true));
-        set("stream_options", json!({"include_usage": true}));
+        // Who counts no tokens here is told at the beginning how many the prompt has.
+        let continuous = self.ids && job.prompt.tokens.is_none();
+        set(
+            "stream_options",
+            match continuous {
+                true => json!({"include_usage": true, "continuous_usage_stats": true}),
+                false => json!({"include_usage": true}),
+            },
+        );
         set("max_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
         if sampling.min_tokens > 0 {
             set("min_tokens", json!(sampling.min_tokens));
@@ -98,7 +106,7 @@ impl Dialect for Completions {
     }
 
     fn reader(&self, _job: &Job) -> Box<dyn Reader> {
-        Box::new(Events)
+        Box::new(Events::default())
     }
 
     fn lags(&self, job: &Job) -> bool {
@@ -161,14 +169,32 @@ struct Choice {
 struct Usage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
 }
 
-struct Events;
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Events {
+    /// The prompt's tokens are told already.
+    prompt_told: bool,
+}
 
 impl Reader for Events {
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
         let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
+        let is_last = answer.choices.as_ref().is_none_or(Vec::is_empty);
+        if let Some(prompt) = answer.usage.as_ref().and_then(|usage| usage.prompt_tokens).filter(|_| !is_last)
+            && !std::mem::replace(&mut self.prompt_told, true)
+        {
+            take(Piece::Prompt(prompt));
+        }
+        let mut stopped = false;
         for choice in answer.choices.into_iter().flatten() {
             // One choice is asked for.
             if let Some(index @ 1..) = choice.index {
@@ -180,12 +206,20 @@ impl Reader for Events {
                 take(Piece::Tokens { text, ids });
             }
             if let Some(word) = choice.finish_reason {
+                stopped = true;
                 let at = choice.stop_reason.or(choice.matched_stop).filter(|at| !at.is_null());
                 take(Piece::Stopped { reason: StopReason::of_word(&word), at });
             }
         }
-        if let Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion) }) = answer.usage {
-            take(Piece::Usage { prompt, completion });
+        // Counts in the middle are not the last ones.
+        if let Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion), prompt_tokens_details }) =
+            answer.usage.filter(|_| is_last || stopped)
+        {
+            take(Piece::Usage {
+                prompt,
+                completion,
+                cached: prompt_tokens_details.and_then(|said| said.cached_tokens),
+            });
         }
         Ok(())
     }
@@ -199,7 +233,7 @@ mod tests {
     use super::*;
 
     fn read(data: &[u8], mut take: impl FnMut(Piece)) -> Result<(), BackendError> {
-        Events.read(data, &mut take)
+        Events::default().read(data, &mut take)
     }
 
     #[test]
@@ -209,7 +243,8 @@ mod tests {
             {"index": 0, "text": "", "token_ids": [7]}], "usage": null});
         read(data.to_string().as_bytes(), |piece| pieces.push(piece)).expect("it can be read");
         read(
-            b"{\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4, \"total_tokens\": 7}}",
+            b"{\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4, \"total_tokens\": 7, \
+              \"prompt_tokens_details\": {\"cached_tokens\": 2}}}",
             |piece| {
                 pieces.push(piece);
             },
@@ -222,7 +257,7 @@ mod tests {
         let expected = [
             Piece::Tokens { text: "a".into(), ids: vec![] },
             Piece::Tokens { text: String::new(), ids: vec![7] },
-            Piece::Usage { prompt: 3, completion: 4 },
+            Piece::Usage { prompt: 3, completion: 4, cached: Some(2) },
             Piece::Stopped { reason: StopReason::Stop, at: Some(json!(9)) },
         ];
         assert_eq!(pieces, expected);

@@ -119,7 +119,16 @@ struct Answer {
     stopping_word: Option<String>,
     tokens_evaluated: Option<u64>,
     tokens_predicted: Option<u64>,
+    timings: Option<Timings>,
     error: Option<Value>,
+}
+
+/// What the answer took.
+#[derive(Debug, Deserialize)]
+struct Timings {
+    /// Tokens of the prompt that were there already.
+    #[serde(default)]
+    cache_n: Option<u64>,
 }
 
 struct Events;
@@ -141,7 +150,7 @@ impl Reader for Events {
             let at = answer.stopping_word.filter(|word| !word.is_empty()).map(Value::from);
             take(Piece::Stopped { reason, at });
             if let (Some(prompt), Some(completion)) = (answer.tokens_evaluated, answer.tokens_predicted) {
-                take(Piece::Usage { prompt, completion });
+                take(Piece::Usage { prompt, completion, cached: answer.timings.and_then(|timings| timings.cache_n) });
             }
         }
         Ok(())
@@ -165,9 +174,9 @@ mod tests {
         assert_eq!(pieces(&blank), [Piece::Tokens { text: String::new(), ids: vec![151_667] }]);
         let end = |kind: &str, word: &str| {
             pieces(&json!({"content": "", "tokens": [], "stop": true, "stop_type": kind, "stopping_word": word,
-                "tokens_evaluated": 5, "tokens_predicted": 7, "truncated": false}))
+                "tokens_evaluated": 5, "tokens_predicted": 7, "truncated": false, "timings": {"cache_n": 4, "prompt_n": 1}}))
         };
-        let usage = Piece::Usage { prompt: 5, completion: 7 };
+        let usage = Piece::Usage { prompt: 5, completion: 7, cached: Some(4) };
         assert_eq!(end("limit", ""), [Piece::Stopped { reason: StopReason::Length, at: None }, usage.clone()]);
         assert_eq!(end("eos", ""), [Piece::Stopped { reason: StopReason::Stop, at: None }, usage.clone()]);
         assert_eq!(end("word", "END"), [Piece::Stopped { reason: StopReason::Stop, at: Some(json!("END")) }, usage]);

@@ -122,6 +122,7 @@ struct Answer {
 struct Meta {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    cached_tokens: Option<u64>,
     finish_reason: Option<Finish>,
 }
 
@@ -171,8 +172,14 @@ impl Reader for Events {
                 reason: StopReason::of_word(&finish.r#type),
                 at: finish.matched.filter(|at| at.is_string()),
             });
-            if let Meta { prompt_tokens: Some(prompt), completion_tokens: Some(completion), .. } = answer.meta_info {
-                take(Piece::Usage { prompt, completion });
+            if let Meta {
+                prompt_tokens: Some(prompt),
+                completion_tokens: Some(completion),
+                cached_tokens: cached,
+                ..
+            } = answer.meta_info
+            {
+                take(Piece::Usage { prompt, completion, cached });
             }
         }
         Ok(())
@@ -215,9 +222,9 @@ mod tests {
 
     #[test]
     fn ends_are_told() {
-        let finish = |kind: Value| json!({"text": "", "meta_info": {"prompt_tokens": 3, "completion_tokens": 4, "finish_reason": kind}});
+        let finish = |kind: Value| json!({"text": "", "meta_info": {"prompt_tokens": 3, "completion_tokens": 4, "cached_tokens": 2, "finish_reason": kind}});
         let stopped = pieces(&[finish(json!({"type": "stop", "matched": "END"}))]);
-        let usage = Piece::Usage { prompt: 3, completion: 4 };
+        let usage = Piece::Usage { prompt: 3, completion: 4, cached: Some(2) };
         assert_eq!(stopped, [Piece::Stopped { reason: StopReason::Stop, at: Some(json!("END")) }, usage.clone()]);
         let ended = pieces(&[finish(json!({"type": "stop", "matched": 151_645}))]);
         assert_eq!(ended, [Piece::Stopped { reason: StopReason::Stop, at: None }, usage]);

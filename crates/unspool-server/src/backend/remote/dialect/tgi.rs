@@ -127,7 +127,7 @@ impl Reader for Events {
         if let Some(details) = answer.details {
             take(Piece::Stopped { reason: StopReason::of_word(&details.finish_reason), at: None });
             if let Some(completion) = details.generated_tokens {
-                take(Piece::Usage { prompt: self.prompt.unwrap_or_default(), completion });
+                take(Piece::Usage { prompt: self.prompt.unwrap_or_default(), completion, cached: None });
             }
         }
         Ok(())
@@ -152,7 +152,10 @@ mod tests {
         assert_eq!(pieces(false, &event), [Piece::Tokens { text: " tide".into(), ids: vec![7] }]);
         let last = json!({"index": 2, "token": {"id": 2, "text": "</s>", "logprob": 0, "special": true},
             "generated_text": "x", "details": {"finish_reason": "eos_token", "generated_tokens": 2, "seed": null}});
-        let ending = [Piece::Stopped { reason: StopReason::Stop, at: None }, Piece::Usage { prompt: 3, completion: 2 }];
+        let ending = [
+            Piece::Stopped { reason: StopReason::Stop, at: None },
+            Piece::Usage { prompt: 3, completion: 2, cached: None },
+        ];
         assert_eq!(pieces(false, &last)[0], Piece::Tokens { text: String::new(), ids: vec![2] });
         assert_eq!(pieces(true, &last)[0], Piece::Tokens { text: "</s>".into(), ids: vec![2] });
         assert_eq!(pieces(true, &last)[1..], ending);
