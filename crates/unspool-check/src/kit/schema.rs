@@ -44,7 +44,7 @@ const WORDS: &[(&str, Kind, &str)] = &[
     ("reasoning.ends", Texts, "literals that end a thought without its closer"),
     ("reasoning.after", One(&["content", "wait"]), "where the reply stands behind a thought"),
     ("reasoning.opener", One(&["output", "prompt"]), "who writes the opener"),
-    ("reasoning.bare", Texts, "what stands for an opener that models leave out at the start of a reply"),
+    ("reasoning.bare", Text, "what stands for an opener that models leave out at the start of a reply"),
     ("reasoning.into", One(&["reasoning", "content"]), "where thoughts go"),
     ("reasoning.unanswered", Text, "the template argument with which a thought without an answer is content"),
     ("start.state", One(&["reasoning", "content", "header"]), "where a reply begins if the prompt says nothing"),
