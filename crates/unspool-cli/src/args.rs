@@ -53,6 +53,22 @@ pub(crate) enum Command {
         action: crate::template::Action,
     },
 
+    /// Make a format file from what a model writes
+    #[command(after_help = crate::kit::NEW_EXAMPLES)]
+    New(crate::kit::NewOptions),
+
+    /// Try format files: examples, laws, rendering, grammar
+    #[command(after_help = crate::kit::TEST_EXAMPLES)]
+    Test(crate::kit::TestOptions),
+
+    /// Arrange format files
+    #[command(after_help = crate::kit::FMT_EXAMPLES)]
+    Fmt(crate::kit::FmtOptions),
+
+    /// Write the cases of a format, for other implementations
+    #[command(after_help = crate::kit::CASES_EXAMPLES)]
+    Cases(crate::kit::CasesOptions),
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:

@@ -46,6 +46,10 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 
+    /// Print the JSON schema of format files, for editors
+    #[arg(long, conflicts_with_all = ["name", "model", "json", "markdown"])]
+    schema: bool,
+
     /// Print the page docs/formats.md
     #[arg(long, conflicts_with_all = ["name", "json"])]
     markdown: bool,
@@ -103,6 +107,9 @@ struct Calls {
 
 /// Prints the table or one format.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.schema {
+        return Ok(anstream::stdout().write_all(json(&unspool_check::kit::schema())?.as_bytes())?);
+    }
     let mut registry = options.plugins.registry()?;
     if let Some(path) = options.name.as_deref().filter(|name| file::is_file(name)) {
         return own_file(&mut registry, path, options.json);

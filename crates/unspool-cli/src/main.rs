@@ -8,6 +8,7 @@ mod failure;
 mod files;
 mod formats;
 mod grammar;
+mod kit;
 mod parse;
 mod place;
 mod serve;
@@ -49,6 +50,10 @@ fn main() -> ExitCode {
         Command::Stream(options) => stream::run(&options),
         Command::Serve(options) => serve::run(&options),
         Command::Template { action } => template::run(&action),
+        Command::New(options) => kit::new(&options),
+        Command::Test(options) => kit::test(&options),
+        Command::Fmt(options) => kit::fmt(&options),
+        Command::Cases(options) => kit::cases(&options),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { command } => extras::man(command.as_deref()),
     };

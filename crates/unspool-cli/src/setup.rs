@@ -15,6 +15,10 @@ use crate::place::{AUTO, Place};
 /// A user's own format files.
 #[derive(Debug, Args)]
 pub(crate) struct Plugins {
+    /// A format file of your own, with all parsers that it brings; may be given several times
+    #[arg(long = "format", value_name = "FILE", help_heading = "Formats")]
+    formats: Vec<PathBuf>,
+
     /// A format file of your own that brings a reasoning parser; may be given several times
     #[arg(long, value_name = "FILE", help_heading = "Formats")]
     reasoning_parser_plugin: Vec<PathBuf>,
@@ -87,6 +91,11 @@ impl Plugins {
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::builtin();
         let mut loaded: Vec<(&PathBuf, Vec<Half>)> = Vec::new();
+        for path in &self.formats {
+            let text = files::text("--format", path)?;
+            let names = registry.add(&path.display().to_string(), &text)?;
+            loaded.push((path, names.into_iter().map(|(half, _)| half).collect()));
+        }
         let reasoning = self.reasoning_parser_plugin.iter().map(|path| (path, Half::Reasoning));
         let tools = self.tool_parser_plugin.iter().map(|path| (path, Half::Tools));
         for (path, half) in reasoning.chain(tools) {

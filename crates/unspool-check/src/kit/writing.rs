@@ -11,7 +11,7 @@ use super::trial::{Effort, Line, Step, Subject};
 use crate::diagnose::{Outcome, fits};
 
 /// Functions with parameters of all kinds.
-fn tools() -> Value {
+pub(super) fn tools() -> Value {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
     json!([
         function(

@@ -30,3 +30,33 @@ pub fn prompter(source: &str, tokens: Map<String, Value>) -> Result<Prompter, Te
     all.extend(tokens);
     Ok(prompter.with_special_tokens(all))
 }
+
+/// A turn of the assistant as a template writes it, with what it says.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) reasoning: String,
+    pub(crate) calls: Vec<(String, Value)>,
+}
+
+/// The turns that a template writes, those that it leaves something out of not among them.
+pub(crate) fn turns(prompter: &Prompter) -> Vec<Written> {
+    let kwargs = Map::new();
+    let stage = turn::Stage::new(prompter, &kwargs);
+    let written = conversations::cases().into_iter().filter_map(|case| {
+        let turn = stage.turn(&case, &[]).ok()?;
+        let whole = turn.text.contains(case.reasoning) && case.calls.iter().all(|(name, _)| turn.text.contains(name));
+        let calls = case.calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
+        whole.then(|| Written { text: turn.text, reasoning: case.reasoning.to_owned(), calls })
+    });
+    written.collect()
+}
+
+/// What a new turn of the assistant begins with.
+pub(crate) fn beginnings(prompter: &Prompter) -> Option<String> {
+    let kwargs = Map::new();
+    let stage = turn::Stage::new(prompter, &kwargs);
+    let question = [conversations::question()];
+    let (bare, prompt) = (stage.render(&question, false).ok()?, stage.render(&question, true).ok()?);
+    prompt.strip_prefix(bare.as_str()).map(str::to_owned)
+}

@@ -42,6 +42,15 @@ fn a_template_or_a_folder_is_told_its_flags() {
 }
 
 #[test]
+fn the_schema_has_all_words() {
+    let schema: Value = serde_json::from_str(&unspool(&["formats", "--schema"], "").clean()).expect("JSON");
+    let call = &schema["properties"]["tools"]["properties"]["call"];
+    assert!(
+        call["description"].is_string() && schema["properties"]["variant"]["items"]["properties"]["when"].is_object()
+    );
+}
+
+#[test]
 fn json_has_the_same_rows() {
     let rows: Value = serde_json::from_str(&unspool(&["formats", "--json"], "").clean()).expect("JSON");
     let row = |name: &str| {

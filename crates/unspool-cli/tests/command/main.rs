@@ -6,6 +6,7 @@ mod diagnose;
 mod failures;
 mod formats;
 mod grammar;
+mod kit;
 mod parse;
 mod serve;
 mod stream;

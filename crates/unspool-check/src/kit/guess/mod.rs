@@ -1,0 +1,102 @@
+//! Guesses how an output writes thoughts and calls.
+//!
+//! First what lies inside a call is looked for, in each of the six argument syntaxes; then the marks around it. Of several calls
+//! what they have in common belongs to each, and the rest to the block around all.
+
+mod bodies;
+mod marks;
+mod tags;
+mod thought;
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+pub(super) use thought::{Thought, thought};
+
+/// Longest output that is guessed at.
+pub(super) const LONGEST: usize = 64 << 10;
+
+/// What stands inside a call, as a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Core {
+    /// From the name on, or the object around it: `{name}:{json}`.
+    pub(super) template: String,
+    /// `tools.param`
+    pub(super) param: Option<String>,
+    /// `tools.literals.string`
+    pub(super) string: Vec<String>,
+    /// What the syntax is called, for people.
+    pub(super) syntax: &'static str,
+}
+
+/// A call in the output.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    /// Where the core stands.
+    pub(super) at: Range<usize>,
+    pub(super) name: String,
+    /// The arguments, as far as they are known without types.
+    pub(super) arguments: Map<String, Value>,
+}
+
+/// All calls of an output in one syntax.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Calls {
+    pub(super) core: Core,
+    pub(super) found: Vec<Found>,
+}
+
+/// The templates of calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) block: Option<String>,
+    pub(super) call: String,
+    pub(super) between: Option<String>,
+    pub(super) param: Option<String>,
+    pub(super) string: Vec<String>,
+    pub(super) syntax: &'static str,
+    /// A call begins with no mark of its own.
+    pub(super) bare: bool,
+}
+
+/// The calls of an output in every syntax that it may be, the likeliest first. `tools` are the names of the functions; empty:
+/// they are not known.
+pub(super) fn calls(text: &str, tools: &[String]) -> Vec<Calls> {
+    let known = |calls: &Calls| {
+        !calls.found.is_empty() && (tools.is_empty() || calls.found.iter().all(|found| tools.contains(&found.name)))
+    };
+    let all = [
+        bodies::objects(text, tools),
+        tags::params(text),
+        tags::elements(text),
+        bodies::literals(text),
+        bodies::kwargs(text),
+        bodies::json(text, tools),
+    ];
+    all.into_iter().flatten().filter(known).collect()
+}
+
+/// The templates that a syntax and the marks around its calls make.
+pub(super) fn shape(text: &str, calls: &Calls) -> Shape {
+    let core = &calls.core;
+    let outer = marks::around(text, &calls.found.iter().map(|found| found.at.clone()).collect::<Vec<_>>());
+    let call = format!("{}{}{}", escaped(&outer.open), core.template, escaped(&outer.close));
+    let block = outer.block.map(|(open, close)| format!("{}{{calls}}{}", escaped(&open), escaped(&close)));
+    let begins = block.as_deref().unwrap_or(&call).trim_start();
+    Shape {
+        bare: begins.starts_with(['{', '[']) && !begins.starts_with("[{") || begins.starts_with("{name}"),
+        between: outer.between,
+        param: core.param.clone(),
+        string: core.string.clone(),
+        syntax: core.syntax,
+        block,
+        call,
+    }
+}
+
+/// A literal as it stands in a template.
+fn escaped(text: &str) -> String {
+    // A brace opens a slot; formats with one in a marker cannot be guessed.
+    text.to_owned()
+}
