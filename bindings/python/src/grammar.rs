@@ -62,6 +62,6 @@ impl Wishes {
             }
         };
         let (enforce, with_thought, thought_open) = (self.enforce, self.with_thought, self.thought_open);
-        Ok(Options { level, enforce, with_thought, thought_open, answer })
+        Ok(Options { level, enforce, with_thought, thought_open, answer, ..Options::default() })
     }
 }

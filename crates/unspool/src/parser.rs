@@ -107,7 +107,7 @@ pub struct Finish {
     pub gate_step: Option<i64>,
 }
 
-/// Parses one reply. Made by [`Pair::parser`](crate::setup::Pair::parser).
+/// Parses one reply. Made by [`Pair::parser`](crate::Pair::parser).
 #[derive(Debug, Clone)]
 pub struct Parser {
     plan: Arc<Plan>,

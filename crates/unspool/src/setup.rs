@@ -48,9 +48,9 @@ pub enum SetupErrorKind {
     BadPair,
     /// The checkpoint lacks what the format needs (a `response_template`).
     BadCheckpoint,
-    /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`]).
+    /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`](crate::Pair::check_vocabulary)).
     MissingTokens,
-    /// The checkpoint's files do not say which format it writes ([`Registry::detect`]).
+    /// The checkpoint's files do not say which format it writes ([`Registry::detect`](crate::Registry::detect)).
     Unsure,
 }
 

@@ -206,14 +206,11 @@ fn large_schemas_make_grammars_of_their_size() {
     report(&faults);
 }
 
-/// The shortest of some times that a grammar takes.
+/// The time that a grammar takes.
 fn time(pair: &Pair, tools: &Value) -> Duration {
-    let once = || {
-        let start = Instant::now();
-        sizes(pair, tools, "required").expect("it is within the limit");
-        start.elapsed()
-    };
-    (0..3).map(|_| once()).min().unwrap_or_default()
+    let start = Instant::now();
+    sizes(pair, tools, "required").expect("it is within the limit");
+    start.elapsed()
 }
 
 #[test]
@@ -227,9 +224,16 @@ fn ten_times_as_much_takes_about_ten_times_as_long() {
             ("tools", prefixed(30), prefixed(300)),
             ("definitions", chain(100), chain(1000)),
         ] {
-            let (short, long) = (time(&pair, &short), time(&pair, &long));
-            if long > 25 * short {
-                faults.push(format!("{what}, {names}: {short:?}, {long:?}"));
+            let (mut least, mut most) = (Duration::MAX, Duration::MAX);
+            // Both in turns, the shortest of each: what else the machine does slows both.
+            for _ in 0..16 {
+                (least, most) = (least.min(time(&pair, &short)), most.min(time(&pair, &long)));
+                if most <= 25 * least {
+                    break;
+                }
+            }
+            if most > 25 * least {
+                faults.push(format!("{what}, {names}: {least:?}, {most:?}"));
             }
         }
     }
