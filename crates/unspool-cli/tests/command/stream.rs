@@ -99,7 +99,7 @@ fn ids_alone_are_enough_with_a_vocabulary() {
     let out = stream(&[start, ids(&[1, 3, 4]), ids(&[5]), ids(&[2, 6]), json!({"finish": "stop"})]);
     let message = &out.last().expect("a message")["message"];
     assert_eq!((&message["reasoning"], &message["content"]), (&json!("café"), &json!("ok")));
-    assert_eq!((&message["reasoning_tokens"], &message["gate_step"]), (&json!(3), &json!(4)));
+    assert_eq!((&message["reasoning_tokens"], &message["reasoning_end_token"]), (&json!(3), &json!(4)));
 }
 
 #[test]

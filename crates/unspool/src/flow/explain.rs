@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::call_header::{Begins, Op, Program};
 use crate::format::template::Slot;
-use crate::head::{Begins, Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
@@ -40,11 +40,11 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
         };
         let block = if alternative.block.is_some() { " in its block" } else { "" };
         if alternative.message {
-            writeln!(out, "opening {i}: {} then a message's body", program(&alternative.program))?;
+            writeln!(out, "header {i}: {} then a message's body", program(&alternative.program))?;
             continue;
         }
         let body = tables.forms[alternative.form].body.name();
-        writeln!(out, "opening {i}: {} then {body}{block}{when}", program(&alternative.program))?;
+        writeln!(out, "header {i}: {} then {body}{block}{when}", program(&alternative.program))?;
     }
     for (i, form) in tables.forms.iter().enumerate().filter(|(_, form)| !form.closers.is_empty()) {
         writeln!(out, "call {i} ({}) closes with {}", form.body.name(), literals(&form.closers))?;
@@ -54,12 +54,12 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
     }
     writeln!(
         out,
-        "limits in bytes: name {}, head {}, blank {}, argument {}, early {}, thought {}, arguments {}; depth {}, calls {}",
+        "limits in bytes: name {}, header {}, blank {}, argument {}, held_arguments {}, thought {}, arguments {}; depth {}, calls {}",
         limits.name,
-        limits.head,
+        limits.header,
         limits.blank,
         limits.argument,
-        limits.early,
+        limits.held_arguments,
         limits.thought,
         limits.arguments,
         limits.depth,
@@ -69,10 +69,10 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
 
 fn pattern_line(tables: &Tables, pattern: &Pattern) -> String {
     let action = match pattern.action {
-        Action::Open(opening) => {
-            let all = tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
+        Action::Open(call_header) => {
+            let all = tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
             let list: Vec<String> = all.iter().map(|id| id.at().to_string()).collect();
-            format!("may open a call (openings {})", list.join(", "))
+            format!("may open a call (headers {})", list.join(", "))
         }
         other => format!("{other:?}"),
     };
