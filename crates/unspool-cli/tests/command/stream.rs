@@ -243,7 +243,7 @@ fn limits_hold_for_all_replies_or_for_one() {
     assert!(err.contains("no limit is named `cals`") && err.contains("hint: did you mean `calls`?"), "{err}");
     let out = lines(&unspool(&["stream"], reply(", \"limits\": {\"head\": \"much\"}")).clean());
     assert_eq!(out[0]["error"]["kind"], "bad_start");
-    assert_eq!(out[0]["error"]["message"], "`start.limits`: `much` is no value for the limit `head`");
+    assert_eq!(out[0]["error"]["message"], "`start.limits`: `much` is no value for the limit `header`");
 }
 
 #[test]
