@@ -13,7 +13,7 @@ use crate::body::Status;
 use crate::body::ends::LookPast;
 use crate::body::tag::{self, ClosingTag, Tag, closes};
 use crate::format::template::Slot;
-use crate::json::write::string_piece;
+use crate::json::write::string_of;
 use crate::marks::{MARK, mark};
 use crate::scan::{Match, blanks, is_blank, prefix};
 
@@ -174,7 +174,7 @@ impl Value {
         if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
             return false;
         }
-        string_piece(input, |json| cx.out.args(json));
+        string_of(input, |json, from| cx.out.args_of(json, from));
         self.in_long_run = false;
         true
     }
