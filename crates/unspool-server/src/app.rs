@@ -56,7 +56,8 @@ impl App {
     /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
-        config.check_backend(&backend::capabilities(&config.backend))?;
+        let can = backend::capabilities(&config.backend);
+        config.check_backend(&can)?;
         let registry = registry(config)?;
         let model = Arc::new(Model::open(config)?);
         let mut setup = Setup {
@@ -108,7 +109,7 @@ impl App {
             pair,
             backend,
             model,
-            rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
+            rules: rules(config, can.chats),
             has_reasoning_parser: config.reasoning_parser.is_some(),
             names: config.served_model_name.clone(),
             default_name: default_name.to_owned(),
@@ -335,6 +336,11 @@ impl App {
             }
         }
     }
+}
+
+/// Which tool choices are served. A chat server may give calls by itself.
+fn rules(config: &ServeConfig, chats: bool) -> ToolRules {
+    ToolRules { has_parser: config.tool_call_parser.is_some() || chats, auto: config.enable_auto_tool_choice || chats }
 }
 
 /// The formats: the built-in ones with the plugins, tools first as in vLLM.

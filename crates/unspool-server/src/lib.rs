@@ -18,6 +18,7 @@
 //! | [`raw_log`] | its raw output, written down |
 //! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as blocks that follow each other; what is counted of it |
 //! | [`continuation`] | answers that are broken off and gone on with: reasoning that must end, constraints that wait for its end |
+//! | [`natives`] | what a chat server has taken apart already |
 //! | [`engine`] | one answer while it is written |
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
@@ -45,6 +46,7 @@ pub mod error;
 pub mod hash;
 pub mod metrics;
 pub mod model;
+pub mod natives;
 pub mod prompt;
 pub mod raw_log;
 pub mod reply;
@@ -55,8 +57,8 @@ mod unique;
 
 pub use app::App;
 pub use config::{
-    AnswerConfig, BackendSpec, ConstraintConfig, ContentFormatOption, GrammarBackend, HttpConfig, LevelOption,
-    RemoteKind, Secret, ServeConfig, Switch, TextConfig,
+    AnswerConfig, BackendSpec, ChatConfig, ChatStart, ChatTools, ConstraintConfig, ContentFormatOption, GrammarBackend,
+    HttpConfig, LevelOption, RemoteKind, Secret, ServeConfig, Switch, TextConfig,
 };
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

@@ -287,7 +287,7 @@ impl Model {
         let bytes = |id: u32| entries.and_then(|entries| entries.bytes(id)).unwrap_or_default().to_vec();
         let encoded: Vec<PromptToken> = ids.iter().map(|id| PromptToken { id: *id, bytes: bytes(*id) }).collect();
         let tokens = entries.is_some().then_some(encoded.len() as u64);
-        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true }
+        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true, begins: None }
     }
 }
 

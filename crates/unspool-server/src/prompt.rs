@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use unspool::{Message, Pair, PromptToken, ToolCall};
 
 use crate::blocking;
+use crate::config::ChatStart;
 use crate::error::ApiError;
 use crate::request::{ChatMessage, ChatRequest, MessageCall};
 
@@ -24,6 +25,8 @@ pub struct RenderedPrompt {
     pub encoded: Vec<PromptToken>,
     /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
     pub complete: bool,
+    /// Where the reply begins, where that is told and no prompt is known.
+    pub begins: Option<ChatStart>,
 }
 
 impl RenderedPrompt {
@@ -36,6 +39,11 @@ impl RenderedPrompt {
     /// The part that says where the reply begins.
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
+        match self.begins {
+            Some(ChatStart::Content) => return unspool::Prompt::Content,
+            Some(ChatStart::Reasoning) => return unspool::Prompt::Reasoning,
+            None => {}
+        }
         match self.turn.and_then(|at| self.text.get(at..)) {
             // Ids alone say nothing about what stands there.
             Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {

@@ -5,6 +5,7 @@ mod answers;
 mod backend;
 mod budget;
 mod chat;
+mod chat_server;
 mod clients;
 mod common;
 mod constraint;
