@@ -18,7 +18,7 @@ pub use self::backend::{BackendSpec, RemoteKind};
 pub use self::chat::{ChatConfig, ChatStart, ChatTools};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
-pub use self::text::TextConfig;
+pub use self::text::{TemplateChoice, TextConfig};
 use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 
@@ -65,7 +65,8 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tokenizer_config: Option<PathBuf>,
 
-    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
+    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break); `chatml`:
+    /// simple prompts in the manner of ChatML; `none`: no prompts, /v1/completions alone is served
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
     pub chat_template: Option<String>,
 

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use unspool::{Message, Pair, PromptToken, ToolCall};
@@ -100,7 +101,24 @@ impl PromptRenderer for NoPrompt {
     }
 }
 
-/// A simple prompt in the manner of ChatML, for backends whose chat template is not known:
+/// No prompts for conversations, where nobody knows how the model is to be given one.
+#[derive(Debug, Clone, Copy)]
+pub struct Unprompted {
+    /// What is to be done about it.
+    pub hint: &'static str,
+}
+
+impl PromptRenderer for Unprompted {
+    fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        match &request.raw_prompt {
+            Some(text) => Ok(RenderedPrompt { text: text.clone(), ..RenderedPrompt::default() }),
+            None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "this gateway makes no prompts of conversations")
+                .hint(self.hint)),
+        }
+    }
+}
+
+/// A simple prompt in the manner of ChatML, for who asks for it (`--chat-template chatml`):
 ///
 /// ```text
 /// <|im_start|>system

@@ -43,6 +43,14 @@ impl RemoteKind {
     pub const ALL: [Self; 6] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi, Self::Chat];
 }
 
+impl RemoteKind {
+    /// Whether servers of this kind make prompts of conversations.
+    #[must_use]
+    pub fn makes_prompts(self) -> bool {
+        matches!(self, Self::Vllm | Self::LlamaCpp | Self::Chat)
+    }
+}
+
 impl fmt::Display for RemoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

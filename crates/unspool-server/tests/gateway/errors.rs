@@ -219,6 +219,7 @@ fn faults_at_start_up_name_their_place() {
         (
             ServeConfig {
                 backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://".into()] },
+                chat_template: Some("chatml".to_owned()),
                 ..base()
             },
             vec!["address"],

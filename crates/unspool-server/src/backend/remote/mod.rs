@@ -40,7 +40,7 @@ use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
 use crate::capabilities::Capabilities;
-use crate::config::{ChatStart, ChatTools, RemoteKind, ServeConfig};
+use crate::config::{ChatStart, ChatTools, RemoteKind, ServeConfig, TemplateChoice};
 use crate::constraint::Constraint;
 use crate::error::{ApiError, StartupError};
 use crate::model::Model;
@@ -56,6 +56,8 @@ pub struct Remote {
     asking: Asking,
     renderer: Arc<dyn PromptRenderer>,
     start: Option<ChatStart>,
+    /// Prompts that are not made here are made by the server.
+    asks_for_prompts: bool,
 }
 
 /// What servers of a kind can do.
@@ -89,7 +91,9 @@ impl Remote {
         };
         let interval = Duration::from_secs(config.backend_health_interval);
         let pool = Arc::new(Pool::new(bases, (dialect.health(), dialect.facts()), interval));
-        Ok(Self { pool, http, dialect, asking, renderer, start: config.chat.chat_start })
+        let unsaid = TemplateChoice::of(config.chat_template.as_deref()) == TemplateChoice::Unsaid;
+        let start = config.chat.chat_start;
+        Ok(Self { pool, http, dialect, asking, renderer, start, asks_for_prompts: unsaid })
     }
 
     /// Begins an answer at one server.
@@ -114,9 +118,7 @@ impl Remote {
             let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
             let response = request.send().await.map_err(|error| fault(&error))?;
             if matches!(response.status().as_u16(), 404 | 405 | 501) {
-                tracing::warn!(
-                    "the backend has no `{path}`; the prompt is a simple one, give the model with --model-dir"
-                );
+                tracing::warn!("the backend has no `{path}`, so that it makes no prompts");
                 return Ok(None);
             }
             if !response.status().is_success() {
@@ -237,7 +239,7 @@ impl Backend for Remote {
             if self.dialect.capabilities().chats {
                 return Ok(RenderedPrompt { begins: self.start, ..RenderedPrompt::default() });
             }
-            if !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
+            if self.asks_for_prompts && !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
                 match self.rendered_there(request).await {
                     Ok(Some(prompt)) => return Ok(prompt),
                     Ok(None) => {}
