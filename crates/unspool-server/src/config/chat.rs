@@ -44,7 +44,7 @@ impl ChatConfig {
         let shown = path.display();
         let fault =
             |what: String, hint: &str| Err(StartupError::new(format!("--backend-api-key-file: {what}")).hint(hint));
-        let text = match unspool_text::folder::read_regular(path) {
+        let text = match unspool_text::model_dir::read_regular(path) {
             Ok(text) => String::from_utf8_lossy(&text).trim().to_owned(),
             Err(error) => {
                 return fault(format!("cannot read {shown}: {error}"), "the file holds the key and nothing else");
