@@ -61,8 +61,10 @@ async fn answer(State(server): State<Arc<Server>>, uri: Uri, headers: HeaderMap,
 
 /// A chunk with this delta.
 fn delta(delta: Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+    let mut chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [{"index": 0, "finish_reason": null}]});
+    chunk["choices"][0]["delta"] = delta;
+    chunk
 }
 
 /// The last chunk.

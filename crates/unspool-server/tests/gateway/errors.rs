@@ -57,7 +57,7 @@ async fn bad_fields_are_named() {
         (json!({"stream_options": {"include_usage": true}}), "stream_options"),
         (json!({"logprobs": true}), "logprobs"),
         (json!({"chat_template": "{{ messages }}"}), "chat_template"),
-        (json!({"tools": [{"type": "web_search"}]}), "tools[0]"),
+        (json!({"tools": [{"type": "retrieval"}]}), "tools[0]"),
         (json!({"tools": [{"type": "function", "function": {}}]}), "tools[0].function.name"),
         (json!({"tools": [{"type": "function"}]}), "tools[0].function.name"),
         (json!({"tools": [{"function": {"name": "tide"}}]}), "tools[0]"),

@@ -15,6 +15,7 @@ mod diagnostics;
 mod errors;
 mod fake;
 mod faults;
+mod hosted;
 mod hostile;
 mod interval;
 mod lengths;

@@ -14,6 +14,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
+use serde_json::Value;
 use unspool::{Parser, Prompt};
 
 use super::{answer_id, json_body};
@@ -43,6 +44,8 @@ struct Frame {
     role: String,
     /// Where the thought stands.
     reasoning_field: ReasoningField,
+    /// Tools of the request that were left out.
+    ignored_tools: Option<Value>,
 }
 
 /// Answers a chat request.
@@ -68,6 +71,7 @@ pub(super) async fn serve(
         counts_reasoning: app.has_reasoning_parser(),
         role: role(&app, &request),
         reasoning_field: app.answers().reasoning_field,
+        ignored_tools: request.ignored.told(),
     };
     let (delivery, hash) = (request.delivery, request.hash);
     let replies = replies(&app, request, Surface::Chat).await?;

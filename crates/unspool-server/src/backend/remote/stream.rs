@@ -154,7 +154,7 @@ impl Outbox {
                 Piece::Tokens { text, ids } => *bytes += text.len() + size_of_val(ids.as_slice()),
                 Piece::Stopped { .. } => *stopped = true,
                 Piece::Native(Native::Reasoning(text) | Native::CallArguments { json: text, .. }) => {
-                    *bytes += text.len()
+                    *bytes += text.len();
                 }
                 Piece::Native(Native::CallStart { id, name }) => *bytes += id.len() + name.len(),
                 Piece::Usage { .. } | Piece::Prompt(_) => {}
