@@ -8,17 +8,17 @@ use crate::align::Aligned;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic_limit::Bounded;
 use crate::event::{Event, Sink};
 use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
-use crate::flow::{Flow, Wishes};
-use crate::lag::Lag;
+use crate::flow::{Flow, RequestOptions};
 use crate::limits::Limits;
-use crate::notes::Bounded;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
+use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
 mod bytes;
@@ -105,7 +105,7 @@ pub struct Finish {
     /// Output tokens of the thought; `None` without ids.
     pub reasoning_tokens: Option<u64>,
     /// Index of the output token after which reasoning was over; -1: before the output; `None`: never, or no ids.
-    pub gate_step: Option<i64>,
+    pub reasoning_end_token: Option<i64>,
 }
 
 /// Parses one reply. Made by [`Pair::parser`](crate::Pair::parser).
@@ -113,7 +113,7 @@ pub struct Finish {
 pub struct Parser {
     plan: Arc<Plan>,
     limits: Arc<Limits>,
-    wishes: Wishes,
+    request_options: RequestOptions,
     /// Reads with the checkpoint's own template, in a format that has one.
     machine: Option<Machine>,
     memory: Memory,
@@ -132,10 +132,10 @@ struct Memory {
     base: u64,
     utf8: Assembler,
     /// Ids and text that have not found each other.
-    lag: Lag,
+    unaligned: Unaligned,
     filters: Filters,
     /// Diagnostics so far.
-    notes: usize,
+    diagnostics: usize,
 }
 
 /// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
@@ -174,7 +174,7 @@ pub const SNAPSHOT_VERSION: u32 = 2;
 impl Parser {
     pub(crate) fn new(
         (plan, limits): (Arc<Plan>, Arc<Limits>),
-        wishes: Wishes,
+        request_options: RequestOptions,
         (state, gate): (State, Gate),
         machine: Option<Machine>,
     ) -> Self {
@@ -186,28 +186,30 @@ impl Parser {
             hold: String::new(),
             base: 0,
             utf8: Assembler::default(),
-            lag: Lag::default(),
+            unaligned: Unaligned::default(),
             filters,
-            notes: 0,
+            diagnostics: 0,
         };
-        Self { plan, limits, wishes, machine, memory, room: String::new() }
+        Self { plan, limits, request_options, machine, memory, room: String::new() }
     }
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
-        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.take(delta, &mut sink);
-        self.memory.notes = sink.told;
+        self.memory.diagnostics = sink.told;
     }
 
     #[inline]
     fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
-            (Some(text), []) if self.memory.lag.is_empty() => self.push_ordinary(text, 0, sink),
-            (Some(text), [id]) if self.memory.lag.is_plain(text, *id, &self.plan) => self.push_ordinary(text, 1, sink),
-            (Some(text), ids) if self.memory.lag.is_empty() && self.plan.all_ordinary(ids) => {
+            (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
+            (Some(text), [id]) if self.memory.unaligned.is_plain(text, *id, &self.plan) => {
+                self.push_ordinary(text, 1, sink)
+            }
+            (Some(text), ids) if self.memory.unaligned.is_empty() && self.plan.all_ordinary(ids) => {
                 self.push_ordinary(text, ids.len(), sink);
             }
             (Some(text), ids) => self.push_aligned(text, ids, sink),
@@ -217,7 +219,7 @@ impl Parser {
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
-        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
         let mut tail = String::new();
         self.flush_bytes(&mut tail, &mut sink);
@@ -227,13 +229,17 @@ impl Parser {
         if !filters.is_empty() {
             filters.finish(&mut sink);
         }
-        self.memory.notes = sink.told;
-        Finish { reason: self.reason(reason), reasoning_tokens: self.reasoning_tokens(), gate_step: self.gate_step() }
+        self.memory.diagnostics = sink.told;
+        Finish {
+            reason: self.reason(reason),
+            reasoning_tokens: self.reasoning_tokens(),
+            reasoning_end_token: self.reasoning_end_token(),
+        }
     }
 
     fn reason(&self, engine: Option<FinishReason>) -> FinishReason {
         let engine = engine.unwrap_or_default();
-        let named = matches!(self.wishes.choice, ToolChoice::Named(_));
+        let named = matches!(self.request_options.choice, ToolChoice::Named(_));
         match engine {
             FinishReason::Length => FinishReason::Length,
             _ if self.memory.state.calls > 0 && !named => FinishReason::ToolCalls,
@@ -247,9 +253,9 @@ impl Parser {
         self.memory.tokens.known.then_some(self.memory.tokens.reasoning)
     }
 
-    /// See [`Finish::gate_step`].
+    /// See [`Finish::reasoning_end_token`].
     #[must_use]
-    pub fn gate_step(&self) -> Option<i64> {
+    pub fn reasoning_end_token(&self) -> Option<i64> {
         match self.memory.tokens.gate {
             Gate::Closed => None,
             Gate::FromStart => Some(-1),
@@ -355,20 +361,20 @@ impl Parser {
         tokens.known |= !ids.is_empty();
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        self.memory.lag.take(text, ids, &mut Aligned { plan: &plan, tokens, kept: &mut kept });
+        self.memory.unaligned.take(text, ids, &mut Aligned { plan: &plan, tokens, kept: &mut kept });
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }
 
     /// No text comes any more for the ids that wait for it.
     fn flush_lag(&mut self, sink: &mut impl Sink) {
-        if self.memory.lag.is_empty() {
+        if self.memory.unaligned.is_empty() {
             return;
         }
         let plan = Arc::clone(&self.plan);
         let mut kept = String::new();
         let tokens = &mut self.memory.tokens;
-        self.memory.lag.flush(&mut Aligned { plan: &plan, tokens, kept: &mut kept });
+        self.memory.unaligned.flush(&mut Aligned { plan: &plan, tokens, kept: &mut kept });
         self.feed(&kept, Eof::No, sink);
     }
 
@@ -443,7 +449,7 @@ impl Parser {
             self.feed(&text[..before], Eof::No, sink);
             text.drain(..before);
         }
-        sink.event(Event::Note(note));
+        sink.event(Event::Diagnostic(note));
     }
 
     /// Shows the machine what is new, with what it held.
@@ -478,7 +484,7 @@ impl Parser {
             Some(machine) => Run {
                 machine,
                 limits: &self.limits,
-                wishes: &self.wishes,
+                request_options: &self.request_options,
                 state: &mut memory.state,
                 tokens: &mut memory.tokens,
                 sink,
@@ -486,7 +492,7 @@ impl Parser {
             }
             .step(w, eof),
             None => {
-                let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (w, eof));
+                let mut flow = flow((&self.plan, &self.limits), &self.request_options, memory, sink, (w, eof));
                 flow.run();
                 flow.pos
             }
@@ -506,7 +512,7 @@ impl Parser {
 #[inline]
 fn flow<'a>(
     (plan, limits): (&'a Plan, &'a Limits),
-    wishes: &'a Wishes,
+    request_options: &'a RequestOptions,
     memory: &'a mut Memory,
     sink: &'a mut dyn Sink,
     (w, eof): (&'a str, Eof),
@@ -514,7 +520,7 @@ fn flow<'a>(
     Flow {
         tables: &plan.tables,
         limits,
-        wishes,
+        request_options,
         s: &mut memory.state,
         tokens: &mut memory.tokens,
         sink,

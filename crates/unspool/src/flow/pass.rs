@@ -7,7 +7,7 @@ use crate::json::scan::plain;
 use crate::limits::Limits;
 use crate::scan::is_blank;
 
-use super::Wishes;
+use super::RequestOptions;
 use super::state::{Mode, Place, State};
 use super::tables::Tables;
 
@@ -28,7 +28,7 @@ const SHORT: usize = 64;
 pub(crate) struct Passing<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) limits: &'a Limits,
-    pub(crate) wishes: &'a Wishes,
+    pub(crate) request_options: &'a RequestOptions,
 }
 
 impl Passing<'_> {
@@ -40,7 +40,7 @@ impl Passing<'_> {
         }
         let place = state.runs_on()?;
         let last = is_blank(*text.as_bytes().last()?);
-        let candidate = || self.tables.set(place).candidate(text.as_bytes(), 0, self.wishes.asks());
+        let candidate = || self.tables.set(place).candidate(text.as_bytes(), 0, self.request_options.asks());
         if self.tables.words.edges && last || candidate().is_some() {
             return None;
         }
@@ -61,7 +61,7 @@ impl Passing<'_> {
             text.as_bytes().iter().rev().take(self.limits.blank.saturating_add(1)).take_while(|b| blank(b)).count();
         let len = text.len() - edge;
         let run = if len == 0 { held.len() + edge } else { edge };
-        let candidate = || self.tables.set(place).candidate(&text.as_bytes()[..len], 0, self.wishes.asks());
+        let candidate = || self.tables.set(place).candidate(&text.as_bytes()[..len], 0, self.request_options.asks());
         if run > self.limits.blank || candidate().is_some() {
             return None;
         }

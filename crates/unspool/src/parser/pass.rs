@@ -4,7 +4,7 @@ use super::Parser;
 use crate::align;
 use crate::body::Eof;
 use crate::event::{Event, Sink};
-use crate::flow::Wishes;
+use crate::flow::RequestOptions;
 use crate::flow::pass::{Field, Passing};
 
 impl Parser {
@@ -12,7 +12,7 @@ impl Parser {
     #[inline]
     pub(super) fn push_ordinary(&mut self, text: &str, count: usize, sink: &mut impl Sink) {
         if count > 0 {
-            self.memory.lag.count(text, count);
+            self.memory.unaligned.count(text, count);
             self.memory.tokens.known = true;
         }
         let memory = &mut self.memory;
@@ -32,7 +32,8 @@ impl Parser {
         if !memory.hold.is_empty() || text.is_empty() || self.machine.is_some() {
             return false;
         }
-        let passing = Passing { tables: &self.plan.tables, limits: &self.limits, wishes: &self.wishes };
+        let passing =
+            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
         let Some(field) = passing.field(&mut memory.state, text) else { return false };
         let at = memory.base;
         memory.base += text.len() as u64;
@@ -45,7 +46,7 @@ impl Parser {
                 memory.tokens.settle(memory.base);
             }
         }
-        say(field, (text, at), &self.wishes, sink);
+        say(field, (text, at), &self.request_options, sink);
         true
     }
 
@@ -55,7 +56,8 @@ impl Parser {
         if text.is_empty() || self.machine.is_some() {
             return false;
         }
-        let passing = Passing { tables: &self.plan.tables, limits: &self.limits, wishes: &self.wishes };
+        let passing =
+            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
         let Some((field, len)) = passing.before_edge(&mut memory.state, &memory.hold, text) else { return false };
         let (here, edge) = text.split_at(len);
         memory.hold.push_str(here);
@@ -66,7 +68,7 @@ impl Parser {
                 memory.tokens.reason(at, memory.base);
             }
             memory.tokens.settle(memory.base);
-            say(field, (&memory.hold, at), &self.wishes, sink);
+            say(field, (&memory.hold, at), &self.request_options, sink);
             memory.hold.clear();
         }
         memory.hold.push_str(edge);
@@ -76,10 +78,10 @@ impl Parser {
 
 /// Says a piece of a field, which stands at this offset in the output.
 #[inline]
-fn say(field: Field, (text, at): (&str, u64), wishes: &Wishes, sink: &mut impl Sink) {
+fn say(field: Field, (text, at): (&str, u64), request_options: &RequestOptions, sink: &mut impl Sink) {
     match field {
         Field::Arguments(index) => sink.event(Event::CallArguments { index, json: text }),
-        Field::Reasoning if wishes.hide_reasoning => {}
+        Field::Reasoning if request_options.hide_reasoning => {}
         Field::Reasoning => {
             sink.text_at(at);
             sink.event(Event::Reasoning(text));
