@@ -201,7 +201,11 @@ impl App {
     ///
     /// # Errors
     /// There is no room, or more is asked for than the whole context.
-    pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
+    pub(crate) fn fit_to_context(
+        &self,
+        request: &mut Arc<ChatRequest>,
+        prompt: &RenderedPrompt,
+    ) -> Result<(), ApiError> {
         let Some(longest) = self.longest_context(request.model.as_deref()) else { return Ok(()) };
         // The backend keeps as much of the prompt's end as it is told.
         let tokens = prompt.tokens.map(|tokens| request.sampling.kept_of_prompt(tokens, longest));
@@ -262,7 +266,7 @@ impl App {
         self.backend.learn().await;
         loop {
             let prompt = self.prompt(request).await?;
-            let Err(error) = self.fit(request, &prompt) else { return Ok(prompt) };
+            let Err(error) = self.fit_to_context(request, &prompt) else { return Ok(prompt) };
             let share = error.overflow.as_deref().filter(|_| request.may_drop).and_then(Overflow::share);
             match share {
                 Some(share) if Arc::make_mut(request).drop_beginning(share) => {}
