@@ -207,7 +207,7 @@ impl Parser {
             (None, []) => {}
             (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
             (Some(text), [id]) if self.memory.unaligned.is_plain(text, *id, &self.plan) => {
-                self.push_ordinary(text, 1, sink)
+                self.push_ordinary(text, 1, sink);
             }
             (Some(text), ids) if self.memory.unaligned.is_empty() && self.plan.all_ordinary(ids) => {
                 self.push_ordinary(text, ids.len(), sink);
