@@ -15,6 +15,7 @@ mod serve;
 mod setup;
 mod stream;
 mod template;
+mod tools;
 mod usage;
 mod wire;
 

@@ -7,8 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use unspool::Setup;
 use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
+use unspool_check::write::Wish;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::place::Place;
 use crate::setup::{ParserNames, Plugins, tell_warnings};
 
@@ -41,6 +43,35 @@ Examples:
 
 Exit codes: 0 the prompts are the same, 1 they differ, 2 the command line or a file that it names is wrong.")]
     Diff(DiffOptions),
+
+    /// Write the chat template of a format, for a checkpoint that has none or one that its parser does not fit
+    #[command(after_help = "\
+Examples:
+  unspool template write hermes > hermes.jinja
+  unspool template write qwen3_coder --reasoning-parser qwen3
+  unspool template write mistral/v3 --instructions my_words.txt
+
+A name may have a flavour behind it: mistral/v3. docs/formats.md lists those whose turns are known.
+
+Exit codes: 0 it is written, 2 the command line is wrong, or no template is known for the format.")]
+    Write(WriteOptions),
+}
+
+/// What to write.
+#[derive(Debug, Args)]
+pub(crate) struct WriteOptions {
+    /// A format by the name of its parser, and its flavour if it has several: mistral/v3
+    name: String,
+
+    #[command(flatten)]
+    names: ParserNames,
+
+    #[command(flatten)]
+    plugins: Plugins,
+
+    /// Text that tells the model how to write calls, in place of ours
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
 }
 
 /// What to check.
@@ -86,11 +117,31 @@ pub(crate) struct DiffOptions {
 pub(crate) fn run(action: &Action) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let differs = match action {
+        Action::Write(options) => {
+            out.write_all(options.template()?.as_bytes())?;
+            false
+        }
         Action::Check(options) => options.run(&mut out)?,
         Action::Diff(options) => options.run(&mut out)?,
     };
     out.flush()?;
     if differs { Err(Failure::Differs) } else { Ok(()) }
+}
+
+impl WriteOptions {
+    fn template(&self) -> Result<String, Failure> {
+        let registry = self.plugins.registry()?;
+        let mut wish = Wish::named(&registry, &self.name);
+        let given = |own: &Option<String>, named: Option<String>| own.clone().or(named);
+        wish.reasoning_parser = given(&self.names.reasoning_parser, wish.reasoning_parser);
+        wish.tool_parser = given(&self.names.tool_call_parser, wish.tool_parser);
+        let own = self.instructions.as_ref().map(|path| files::text("--instructions", path)).transpose()?;
+        wish.instructions = own.map(|text| text.trim().to_owned());
+        wish.template(&registry).map_err(|error| {
+            let (message, hint) = error.told();
+            Failure::usage(format!("{}: {message}", self.name), hint)
+        })
+    }
 }
 
 impl CheckOptions {

@@ -62,7 +62,8 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tokenizer_config: Option<PathBuf>,
 
-    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
+    /// A chat template instead of the model's: a file, the template itself (a text with a brace or a line break), or `format:NAME`:
+    /// the one that is written from a format's file (`unspool template write NAME`)
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
     pub chat_template: Option<String>,
 

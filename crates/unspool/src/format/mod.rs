@@ -13,3 +13,4 @@ pub mod source;
 pub(crate) mod syntax;
 pub mod template;
 mod tools;
+pub mod turns;

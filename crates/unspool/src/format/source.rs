@@ -11,6 +11,7 @@ use super::file::{FormatFile, List, Names};
 use super::old;
 use super::rewrite::{negated, rewrite};
 use super::template::Slot;
+use crate::suggest::{did_you_mean, near};
 use crate::told::Told;
 
 /// What a variant's conditions are asked about.
@@ -24,6 +25,8 @@ pub struct Facts<'a> {
     pub template: Option<&'a str>,
     /// The checkpoint's `tokenizer_config.json`.
     pub config: Option<&'a serde_json::Value>,
+    /// Which of the ways of writing turns was asked for, in a format that has several.
+    pub flavour: Option<&'a str>,
     /// The request's `chat_template_kwargs`, top-level `reasoning_effort` included.
     pub kwargs: Option<&'a serde_json::Map<String, serde_json::Value>>,
 }
@@ -44,8 +47,7 @@ pub struct FileError {
 }
 
 /// What to do about a fault that says no more.
-const HINT: &str =
-    "docs/format-language.md lists all words and slots; `unspool formats NAME` shows a format that works";
+const HINT: &str = "`unspool formats --schema` lists all words; `unspool formats NAME` shows a format that works";
 
 impl FileError {
     /// What is wrong, and where, without the hint.
@@ -98,6 +100,7 @@ struct When {
     template_has: List,
     template_lacks: List,
     config: Table,
+    flavour: Option<String>,
 }
 
 impl Source {
@@ -240,6 +243,15 @@ impl Source {
         self.extends = None;
     }
 
+    /// The flavours that a name has: ways of writing turns that one asks for.
+    pub(crate) fn flavours(&self, name: &str) -> Vec<String> {
+        let of = |variant: &Variant| variant.names.as_ref().is_none_or(|names| names.iter().any(|own| own == name));
+        let variants = self.variants.iter().filter(|variant| of(variant));
+        let mut all: Vec<String> = variants.filter_map(|variant| variant.when.flavour.clone()).collect();
+        all.dedup();
+        all
+    }
+
     /// Which variants hold, as a bit set; equal sets give equal words.
     #[must_use]
     pub fn active(&self, facts: &Facts<'_>) -> u64 {
@@ -292,12 +304,13 @@ impl Source {
             let inside = variant.map(|i| format!("variant.{i}.{key}"));
             let line_key = inside.filter(|k| self.lines.contains_key(k.as_str())).unwrap_or_else(|| key.clone());
             let message = e.into_inner().to_string();
+            let question = misspelt(&message);
             FileError {
                 path: self.path.clone(),
                 line: line_of(&self.lines, &line_key),
                 key,
                 message: message.trim().to_owned(),
-                hint: HINT.to_owned(),
+                hint: question.map_or_else(|| HINT.to_owned(), |question| format!("{question} {HINT}")),
             }
         })
     }
@@ -314,6 +327,13 @@ impl Source {
         }
         out
     }
+}
+
+/// The words most like one that nobody knows; `message` names it first and then all that may stand there.
+fn misspelt(message: &str) -> Option<String> {
+    let (unknown, expected) = message.split_once(", expected ")?;
+    let unknown = unknown.split('`').nth(1).filter(|_| unknown.trim_start().starts_with("unknown "))?;
+    did_you_mean(&near(unknown, expected.split('`').skip(1).step_by(2)))
 }
 
 /// What a file's text says under `names`; nothing if it is no TOML.
@@ -404,7 +424,8 @@ impl Variant {
         let template_known = when.template_has.is_empty() && when.template_lacks.is_empty() || facts.template.is_some();
         let in_template = |s: &String| facts.template.is_some_and(|t| t.contains(s.as_str()));
         let template = when.template_has.iter().all(in_template) && !when.template_lacks.iter().any(in_template);
-        named && kwargs && config && vocab_known && vocab && template_known && template
+        let flavour = when.flavour.is_none() || when.flavour.as_deref() == facts.flavour;
+        named && kwargs && config && flavour && vocab_known && vocab && template_known && template
     }
 }
 
