@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::file::FormatFile;
 use super::syntax::Fault;
+use crate::explanation::Explanation;
 use crate::suggest::{did_you_mean, near};
-use crate::told::Told;
 
 /// `[turns]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,7 +183,7 @@ pub(super) fn fault(file: &FormatFile, all: &[FormatFile]) -> Option<Fault> {
     let missing = ["user", "assistant", "result"].into_iter().find(|key| turns.template(key).is_empty() && !said(key));
     if let Some(key) = missing {
         let hint = format!("write `turns.{key} = \"…\"`: `[turns]` needs user, assistant and result");
-        return Some((format!("turns.{key}"), Told::new("is missing", hint)));
+        return Some((format!("turns.{key}"), Explanation::new("is missing", hint)));
     }
     KINDS.iter().find_map(|kind| of_kind(turns, kind)).or_else(|| placeless(turns, said, all))
 }
@@ -203,11 +203,11 @@ fn of_kind(turns: &Turns, (key, one_of, also): &Kind) -> Option<Fault> {
     if let Some(slot) = slots.iter().find(|slot| !known.contains(slot)) {
         let question = did_you_mean(&near(slot, known.iter().copied())).map(|question| format!("{question} "));
         let hint = format!("{}the slots of `turns.{key}` are {list}", question.unwrap_or_default());
-        return Some((format!("turns.{key}"), Told::new(format!("unknown slot `{{{slot}}}`"), hint)));
+        return Some((format!("turns.{key}"), Explanation::new(format!("unknown slot `{{{slot}}}`"), hint)));
     }
     let lacks = !template.is_empty() && !one_of.is_empty() && !slots.iter().any(|slot| one_of.contains(slot));
     let what = || format!("there is no `{{{}}}` in template {template:?}", one_of[0]);
-    lacks.then(|| (format!("turns.{key}"), Told::new(what(), format!("the slots of `turns.{key}` are {list}"))))
+    lacks.then(|| (format!("turns.{key}"), Explanation::new(what(), format!("the slots of `turns.{key}` are {list}"))))
 }
 
 /// Tools or a system message that no turn shows.
@@ -215,7 +215,7 @@ fn placeless(turns: &Turns, said: impl Fn(&str) -> bool, all: &[FormatFile]) -> 
     let shows = |template: &str, slot: &str| turn_parts(template).contains(&TurnPart::Slot(slot));
     let has_place =
         |turns: &Turns| [&turns.system, &turns.user, &turns.declare].iter().any(|place| shows(place, "tools"));
-    let fault = |key: &str, what: &str, hint: &str| Some((key.to_owned(), Told::new(what, hint)));
+    let fault = |key: &str, what: &str, hint: &str| Some((key.to_owned(), Explanation::new(what, hint)));
     if !turns.tools.is_empty() && !has_place(turns) && !all.iter().any(|words| has_place(&words.turns)) {
         let hint = "write `{tools}` where they stand: in `turns.system`, in `turns.user`, or in a turn of their own, `turns.declare`";
         return fault("turns.tools", "no turn shows the tools", hint);
