@@ -11,6 +11,7 @@ mod grammar;
 mod kit;
 mod parse;
 mod place;
+mod progress;
 mod serve;
 mod setup;
 mod stream;

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use unspool::Setup;
+use unspool_check::marks;
 use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
 use unspool_check::write::Wish;
 
 use crate::failure::Failure;
 use crate::files;
 use crate::place::Place;
+use crate::progress;
 use crate::setup::{ParserNames, Plugins, tell_warnings};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -21,6 +23,9 @@ Examples:
   unspool template diff models/qwen3 deployed.jinja
 
 Exit codes: 0 they fit, 1 they differ, 2 the command line or a file that it names is wrong.";
+
+/// What is said of marks and tokens.
+const VOCABULARY: &str = "marks in the vocabulary";
 
 /// What to do with a template.
 #[derive(Debug, Subcommand)]
@@ -51,7 +56,7 @@ Examples:
   unspool template write qwen3_coder --reasoning-parser qwen3
   unspool template write mistral/v3 --instructions my_words.txt
 
-A name may have a flavour behind it: mistral/v3. docs/formats.md lists those whose turns are known.
+A name may have a flavour behind it, where checkpoints of one parser write other turns: mistral/v3.
 
 Exit codes: 0 it is written, 2 the command line is wrong, or no template is known for the format.")]
     Write(WriteOptions),
@@ -146,7 +151,7 @@ impl WriteOptions {
 
 impl CheckOptions {
     fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
-        let findings = self.findings()?;
+        let findings = progress::during("rendering", || self.findings())?;
         let differs = findings.iter().any(|finding| finding.verdict == Verdict::Differs);
         if self.json {
             writeln!(out, "{}", json!({"fits": !differs, "findings": findings}))?;
@@ -187,7 +192,16 @@ impl CheckOptions {
         let special = &setup.vocabulary.special;
         let shown = self.place.display().to_string();
         if let (false, Err(error)) = (special.is_empty(), pair.check_vocabulary(|t| special.contains_key(t), &shown)) {
-            findings.push(Finding::new("marks in the vocabulary", Verdict::Differs, error.message));
+            findings.push(Finding::new(VOCABULARY, Verdict::Differs, error.message));
+        }
+        if !special.is_empty() {
+            // Models spell such marks, and parsers read them all the same; with a template of another family it is telling.
+            let spelt = |mark: &&String| !special.contains_key(*mark);
+            let marks: Vec<String> = marks::of_pair(&pair).iter().filter(spelt).map(|mark| format!("`{mark}`")).collect();
+            if !marks.is_empty() {
+                let message = format!("no single entries are {}: the model spells them", marks.join(", "));
+                findings.push(Finding::new(VOCABULARY, Verdict::Note, message));
+            }
         }
         Ok(findings)
     }

@@ -8,6 +8,7 @@ use unspool::{Delta, Event, FinishReason, Parser};
 
 use crate::backend::{BackendError, Job, Piece, StopReason};
 use crate::continuation::{Continuations, Kept, Source, Turn};
+use crate::hints::Watch;
 use crate::metrics::Observer;
 use crate::raw_log::RawLog;
 use crate::reply::{Ending, ReplyEvent, Step, TokenCounts};
@@ -22,6 +23,7 @@ pub struct Reply {
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
     observer: Option<Observer>,
+    watch: Option<Watch>,
     merging: Merging,
     again: Option<Again>,
     anew: bool,
@@ -113,6 +115,7 @@ impl Reply {
             stopped: None,
             state: State::Writing,
             observer: None,
+            watch: None,
             merging: Merging::default(),
             again: None,
             anew: false,
@@ -138,6 +141,12 @@ impl Reply {
         Self { observer: Some(observer), ..self }
     }
 
+    /// With somebody who looks for a hint if it calls nothing.
+    #[must_use]
+    pub fn watched(self, watch: Option<Watch>) -> Self {
+        Self { watch, ..self }
+    }
+
     /// The tokens so far.
     #[must_use]
     pub fn tokens(&self) -> TokenCounts {
@@ -147,6 +156,9 @@ impl Reply {
     /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
     pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
         let step = self.advance().await;
+        if let (Some(watch), Some(Ok(step))) = (&mut self.watch, &step) {
+            watch.step(step);
+        }
         if let Some(observer) = &mut self.observer {
             match &step {
                 Some(Ok(step)) => observer.step(step),

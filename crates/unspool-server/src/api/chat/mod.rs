@@ -24,6 +24,7 @@ use crate::config::ReasoningField;
 use crate::constraint::Start;
 use crate::continuation::Source;
 use crate::engine::{Again, Reply};
+use crate::hints::Watch;
 use crate::error::ApiError;
 use crate::metrics::{Observer, Surface};
 use crate::request::{ChatBody, ChatRequest, Delivery};
@@ -128,7 +129,8 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
             log: app.raw_log().cloned(),
         });
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
-        reply.observed(observer).in_steps_of(interval)
+        let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
+        reply.observed(observer).watched(watch).in_steps_of(interval)
     };
     Ok(replies.map(reply).collect())
 }
