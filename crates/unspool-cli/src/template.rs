@@ -197,7 +197,8 @@ impl CheckOptions {
         if !special.is_empty() {
             // Models spell such marks, and parsers read them all the same; with a template of another family it is telling.
             let spelt = |mark: &&String| !special.contains_key(*mark);
-            let marks: Vec<String> = marks::of_pair(&pair).iter().filter(spelt).map(|mark| format!("`{mark}`")).collect();
+            let marks: Vec<String> =
+                marks::of_pair(&pair).iter().filter(spelt).map(|mark| format!("`{mark}`")).collect();
             if !marks.is_empty() {
                 let message = format!("no single entries are {}: the model spells them", marks.join(", "));
                 findings.push(Finding::new(VOCABULARY, Verdict::Note, message));

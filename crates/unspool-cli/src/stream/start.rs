@@ -250,6 +250,9 @@ fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
 fn request(fields: &Fields<'_>) -> Result<Request, Refusal> {
     let mut request: Map<String, Value> = fields.get("request")?.unwrap_or_default();
     if let Some(tools) = fields.get::<Value>("tools")? {
+        if !tools.is_array() && !tools.is_object() {
+            return Err(Refusal::start("`start.tools`: no list of tools", hint_for("tools")));
+        }
         request.insert("tools".to_owned(), tools);
     }
     tools::listed(&mut request)?;

@@ -119,9 +119,10 @@ fn a_refused_start_answers_once_and_the_next_works() {
         "request"
     );
     assert_eq!(refused(json!({"request": {"tool_choice": 5}})).0, "request");
+    assert_eq!(refused(json!({"tools": [{"type": "function"}]})).0, "request");
     for (field, value) in [
         ("reasoning_parser", json!(5)),
-        ("tools", json!({})),
+        ("tools", json!(5)),
         ("request", json!([])),
         ("prompt", json!([])),
         ("prompt_tokens", json!([[1]])),

@@ -116,7 +116,10 @@ fn the_gateway_tells_of_a_template_that_does_not_fit() {
 #[test]
 fn a_written_template_fits_its_parsers() {
     let written = unspool(&["template", "write", "qwen3_coder", "--reasoning-parser", "qwen3"], "").clean();
-    assert!(written.starts_with("{#- Chat template for --reasoning-parser qwen3 --tool-call-parser qwen3_coder"), "{written}");
+    assert!(
+        written.starts_with("{#- Chat template for --reasoning-parser qwen3 --tool-call-parser qwen3_coder"),
+        "{written}"
+    );
     let parsers = ["--reasoning-parser", "qwen3", "--tool-call-parser", "qwen3_coder"];
     let run = check(&written, &parsers);
     assert_eq!(run.code, Some(0), "{}", run.out);
@@ -136,5 +139,8 @@ fn the_gateway_takes_a_template_by_the_name_of_its_format() {
     let body = serde_json::json!({"messages": [{"role": "user", "content": "When?"}],
         "tools": [{"type": "function", "function": {"name": "tide"}}]});
     let answer = gateway.ask("POST /v1/chat/completions/render", &body.to_string()).to_string();
-    assert!(answer.contains("<|im_start|>assistant") && answer.contains("function_name") && answer.contains("tide"), "{answer}");
+    assert!(
+        answer.contains("<|im_start|>assistant") && answer.contains("function_name") && answer.contains("tide"),
+        "{answer}"
+    );
 }

@@ -29,7 +29,11 @@ fn each_line_is_answered_by_one_message_with_its_id() {
         assert_eq!((&out[1]["id"], &out[1]["message"]["finish_reason"]), (&json!({"a": ["b"]}), &json!("length")));
         assert!(out[2].get("id").is_none() && out[2]["message"]["reasoning"] == "Hm.", "{}", out[2]);
         assert_eq!((&out[3]["id"], &out[3]["error"]["kind"]), (&json!("x"), &json!("unknown_name")));
-        assert!(out[3]["error"]["hint"].to_string().contains("`mistral`") && out[3]["error"]["line"] == 4, "{}", out[3]);
+        assert!(
+            out[3]["error"]["hint"].to_string().contains("`mistral`") && out[3]["error"]["line"] == 4,
+            "{}",
+            out[3]
+        );
         assert_eq!(out[4]["error"]["kind"], "bad_line", "{}", out[4]);
         assert_eq!((&out[5]["id"], &out[5]["message"]["content"]), (&json!("y"), &json!(CALL)), "no tools, no calls");
     }
@@ -37,7 +41,12 @@ fn each_line_is_answered_by_one_message_with_its_id() {
 
 #[test]
 fn replies_in_deltas_can_be_answered_by_their_message_alone() {
-    let all = [json!({"start": {}}), json!({"delta": {"text": "a"}}), json!({"delta": {"text": "b"}}), json!({"finish": "stop"})];
+    let all = [
+        json!({"start": {}}),
+        json!({"delta": {"text": "a"}}),
+        json!({"delta": {"text": "b"}}),
+        json!({"finish": "stop"}),
+    ];
     let out = lines(&unspool(&["stream", "--messages"], input(&all)).clean());
     assert!(out.len() == 1 && out[0]["message"]["content"] == "ab", "{out:?}");
     // A whole output gives up the reply that is open.
@@ -74,7 +83,10 @@ fn tools_come_in_the_shapes_that_people_have() {
     assert_eq!(message["tool_calls"][0]["arguments"], "{\"days\": \"3\"}", "{message}");
     let nameless = parse("[{\"name\": \"tide\"}, {\"type\": \"function\", \"function\": {}}]", &[]).refused();
     assert!(nameless.contains("tools[1] has no name") && nameless.contains("hint: write"), "{nameless}");
-    let request = TempFile::new("request.json", "{\"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"tied\"}}}");
+    let request = TempFile::new(
+        "request.json",
+        "{\"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"tied\"}}}",
+    );
     let chosen = parse(one, &["--request", request.path()]).refused();
     assert!(chosen.contains("`tied`") && chosen.contains("did you mean `tide`?"), "{chosen}");
 }

@@ -5,6 +5,7 @@ mod clash;
 pub mod detect;
 mod example;
 pub mod file;
+mod lines;
 pub(crate) mod marker;
 mod object;
 mod old;
