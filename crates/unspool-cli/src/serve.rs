@@ -22,7 +22,10 @@ Examples:
       --model-dir models/qwen3 --reasoning-parser qwen3 --tool-call-parser hermes \\
       --enable-auto-tool-choice
   In front of any server that gives raw completions
-    unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
+    unspool serve --backend openai:http://127.0.0.1:8080 --chat-template template.jinja \\
+      --reasoning-parser deepseek_r1 --port 9000
+  In front of a chat server that leaves calls in its text (ollama, LM Studio, llama.cpp, hosted APIs)
+    unspool serve --backend chat:http://127.0.0.1:11434 --reasoning-parser qwen3 --tool-call-parser qwen3_coder
   With the format told from the model's files, over https, and flags from a file
     unspool serve --config gateway.yaml --model-dir models/qwen3 \\
       --reasoning-parser auto --tool-call-parser auto \\

@@ -21,7 +21,6 @@ const AFTER_HINT: Duration = Duration::from_secs(3600);
 const AFTER_NOTHING: Duration = Duration::from_secs(10);
 
 /// Looks for hints.
-#[derive(Debug)]
 pub struct Hints {
     registry: Registry,
     vocabulary: Vocabulary,

@@ -14,7 +14,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
-use unspool::Parser;
+use serde_json::Value;
+use unspool::{Parser, Prompt};
 
 use super::{answer_id, json_body};
 use crate::app::App;
@@ -27,6 +28,7 @@ use crate::engine::{Again, Reply};
 use crate::error::ApiError;
 use crate::hints::Watch;
 use crate::metrics::{Observer, Surface};
+use crate::natives::Natives;
 use crate::request::{ChatBody, ChatRequest, Delivery};
 use crate::unique;
 
@@ -43,6 +45,8 @@ struct Frame {
     role: String,
     /// Where the thought stands.
     reasoning_field: ReasoningField,
+    /// Tools of the request that were left out.
+    ignored_tools: Option<Value>,
 }
 
 /// Answers a chat request.
@@ -68,6 +72,7 @@ pub(super) async fn serve(
         counts_reasoning: app.has_reasoning_parser(),
         role: role(&app, &request),
         reasoning_field: app.answers().reasoning_field,
+        ignored_tools: request.ignored.told(),
     };
     let (delivery, hash) = (request.delivery, request.hash);
     let replies = replies(&app, request, Surface::Chat).await?;
@@ -106,7 +111,10 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
     let prompt = Arc::new(app.prompt_that_fits(&mut request).await?);
     // Nobody else holds it any more, so nothing is copied.
-    Arc::make_mut(&mut request).forget_conversation();
+    let chats = app.backend().capabilities().chats;
+    if !chats {
+        Arc::make_mut(&mut request).forget_conversation();
+    }
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
     let start = parsers.first().map_or(Start::Answering, Parser::standing);
@@ -129,6 +137,8 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
             log: app.raw_log().cloned(),
         });
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
+        let content = || app.pair().parser(&request.parse, Prompt::Content).ok();
+        let reply = if chats { reply.of_chat_server(Natives::new(&request.parse, content())) } else { reply };
         let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
         reply.observed(observer).watched(watch).in_steps_of(interval)
     };
