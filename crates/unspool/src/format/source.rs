@@ -115,8 +115,8 @@ impl Source {
             path: path.to_owned(),
             line: line_of(&lines, key),
             key: key.to_owned(),
+            hint: advised(&message),
             message,
-            hint: HINT.to_owned(),
         };
         let mut base: Table = toml::from_str(text).map_err(|e| FileError {
             path: path.to_owned(),
@@ -305,13 +305,12 @@ impl Source {
             let inside = variant.map(|i| format!("variant.{i}.{key}"));
             let line_key = inside.filter(|k| self.lines.contains_key(k.as_str())).unwrap_or_else(|| key.clone());
             let message = e.into_inner().to_string();
-            let question = misspelt(&message);
             FileError {
                 path: self.path.clone(),
                 line: line_of(&self.lines, &line_key),
                 key,
+                hint: advised(&message),
                 message: message.trim().to_owned(),
-                hint: question.map_or_else(|| HINT.to_owned(), |question| format!("{question} {HINT}")),
             }
         })
     }
@@ -328,6 +327,11 @@ impl Source {
         }
         out
     }
+}
+
+/// What to do about a fault: the usual, with the words that may be meant.
+fn advised(message: &str) -> String {
+    misspelt(message).map_or_else(|| HINT.to_owned(), |question| format!("{question} {HINT}"))
 }
 
 /// The words most like one that nobody knows; `message` names it first and then all that may stand there.
