@@ -45,7 +45,7 @@ impl Formats {
             verdict.kind,
             Cause::WrongParser | Cause::UnknownPair | Cause::StrippedMarkers | Cause::LookAlikes | Cause::NoFormat
         );
-        told.then(|| Hint { kind: verdict.kind, message: verdict.message, flags: verdict.flags })
+        told.then_some(Hint { kind: verdict.kind, message: verdict.message, flags: verdict.flags })
     }
 }
 

@@ -37,7 +37,6 @@ fn example(pair: &Pair, family: &Family, count: usize) -> Option<String> {
         name: if at == 0 { NAME.to_owned() } else { format!("another_{NAME}") },
         arguments: "{\"first_argument\": \"some text\", \"second_argument\": 3}".to_owned(),
         complete: true,
-        ..ToolCall::default()
     };
     let message = Message { tool_calls: (0..count).map(call).collect(), ..Message::default() };
     let parameters = json!({"type": "object",

@@ -107,7 +107,7 @@ fn templates_come_out_as_in_python() {
                 (Ok(own), Some(theirs)) if own == theirs => texts += 1,
                 (Err(error), None) if error.by_template => {}
                 (own, _) => {
-                    faults.push(format!("{name}, {which}:\n  here   {own:?}\n  jinja2 {}", expected[name][which]))
+                    faults.push(format!("{name}, {which}:\n  here   {own:?}\n  jinja2 {}", expected[name][which]));
                 }
             }
         }

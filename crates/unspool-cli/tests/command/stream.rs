@@ -237,7 +237,7 @@ fn limits_hold_for_all_replies_or_for_one() {
     };
     assert_eq!(calls(&[], reply("")), [2]);
     assert_eq!(
-        calls(&["--limit", "calls=1", "--limit", "head=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
+        calls(&["--limit", "calls=1", "--limit", "header=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
         [1, 2]
     );
     let err = unspool(&["stream", "--limit", "cals=1"], "").refused();
