@@ -18,6 +18,7 @@ use crate::config::{AnswerConfig, BackendSpec, HttpConfig, RemoteKind, ServeConf
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
 use crate::error::{ApiError, Overflow, StartupError};
+use crate::hints::Hints;
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
 use crate::prompt::RenderedPrompt;
@@ -41,6 +42,7 @@ pub struct App {
     keys: Vec<String>,
     started: u64,
     metrics: Arc<Metrics>,
+    hints: Arc<Hints>,
     answers: AnswerConfig,
     default_max_tokens: u64,
     http: HttpConfig,
@@ -88,7 +90,8 @@ impl App {
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
         let name = config.served_model_name.first().map_or(default_name, String::as_str);
-        let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
+        let metrics = Arc::new(Metrics::new(name, names[0].as_deref(), names[1].as_deref())?);
+        let hints = Arc::new(Hints::new(registry, pair.vocabulary(), names, Arc::clone(&metrics)));
         let constrainer = Arc::new(Constrainer::new(config, backend.capabilities(), &pair));
         let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
@@ -99,7 +102,8 @@ impl App {
             .as_deref()
             .map(|folder| RawLog::create(folder, pair.vocabulary(), config.answers.log_raw_size));
         Ok(Self {
-            metrics: Arc::new(metrics),
+            metrics,
+            hints,
             answers: config.answers.clone(),
             default_max_tokens: config.default_max_tokens,
             http: config.http.clone(),
@@ -170,6 +174,12 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// Looks for hints for the operator.
+    #[must_use]
+    pub fn hints(&self) -> &Arc<Hints> {
+        &self.hints
     }
 
     /// What answers hold.
