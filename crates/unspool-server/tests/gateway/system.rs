@@ -2,10 +2,10 @@
 //! anywhere.
 
 use serde_json::{Value, json};
-use unspool_server::ServeConfig;
+use unspool_server::{RemoteKind, ServeConfig};
 
-use crate::common::{Gateway, json_of, pair, plain_chat};
-use crate::model::with_model;
+use crate::common::{Gateway, json_of, plain_chat};
+use crate::fake::{Fake, in_front, singly};
 
 /// A template that takes a system message at the beginning alone, as Qwen 3.5's do.
 const STRICT: &str = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('System message must be \
@@ -13,8 +13,9 @@ const STRICT: &str = "{% for m in messages %}{% if m.role == 'system' and not lo
     {{ p.text }}{% endfor %}{% endif %}</>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
 
 async fn gateway(template: &str) -> Gateway {
-    let config = ServeConfig { chat_template: Some(template.to_owned()), ..pair("qwen3", "hermes") };
-    Gateway::start(with_model(config)).await
+    let (_, url) = Fake::start(RemoteKind::Vllm, vec![singly("Low.</think>Low."); 4]).await;
+    let config = in_front(RemoteKind::Vllm, url);
+    Gateway::start(ServeConfig { chat_template: Some(template.to_owned()), ..config }).await
 }
 
 fn conversation() -> Value {
