@@ -16,6 +16,7 @@ use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig, Template
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
 use crate::error::{ApiError, Overflow, StartupError};
+use crate::hints::Hints;
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::prompt::RenderedPrompt;
@@ -35,6 +36,7 @@ pub struct App {
     keys: Vec<String>,
     started: u64,
     metrics: Arc<Metrics>,
+    hints: Arc<Hints>,
     answers: AnswerConfig,
     default_max_tokens: u64,
     http: HttpConfig,
@@ -64,7 +66,6 @@ impl App {
             ..Setup::default()
         };
         let names = [setup.reasoning_parser.clone(), setup.tool_parser.clone()];
-        let model_said = model.has_template();
         model.describe(&mut setup);
         let (pair, backend) = open(config, &registry, setup, &model)?;
         if let Some(folder) = &config.model_dir {
@@ -88,7 +89,9 @@ impl App {
         let remote = matches!(config.backend, BackendSpec::Remote { .. });
         let name = config.served_model_name.first().map(String::as_str);
         let name = name.or_else(|| (!remote || config.backend_model.is_some()).then_some(default_name));
-        let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
+        let told = told(config, &names, model.has_template());
+        let metrics = Arc::new(Metrics::new(name, names[0].as_deref(), names[1].as_deref())?);
+        let hints = Arc::new(Hints::new(registry, pair.vocabulary(), names, Arc::clone(&metrics)));
         let constrainer = Arc::new(Constrainer::new(config, backend.capabilities(), &pair));
         let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
@@ -99,7 +102,8 @@ impl App {
             .as_deref()
             .map(|folder| RawLog::create(folder, pair.vocabulary(), config.answers.log_raw_size));
         Ok(Self {
-            metrics: Arc::new(metrics),
+            metrics,
+            hints,
             answers: config.answers.clone(),
             default_max_tokens: config.default_max_tokens,
             http: config.http.clone(),
@@ -115,7 +119,7 @@ impl App {
             default_name: default_name.to_owned(),
             keys: config.keys(),
             started: unique::now(),
-            told: told(config, &names, model_said),
+            told,
         })
     }
 
@@ -183,6 +187,12 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// Looks for hints for the operator.
+    #[must_use]
+    pub fn hints(&self) -> &Arc<Hints> {
+        &self.hints
     }
 
     /// What answers hold.

@@ -65,8 +65,9 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tokenizer_config: Option<PathBuf>,
 
-    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break); `chatml`:
-    /// simple prompts in the manner of ChatML; `none`: no prompts, /v1/completions alone is served
+    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break); `format:NAME`:
+    /// the one that `unspool template write NAME` writes from a format's file; `chatml`: simple prompts in the manner of ChatML;
+    /// `none`: no prompts, /v1/completions alone is served
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
     pub chat_template: Option<String>,
 

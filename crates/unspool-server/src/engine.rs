@@ -8,6 +8,7 @@ use unspool::{Delta, Event, Finish, FinishReason, Parser};
 
 use crate::backend::{BackendError, Job, Native, Piece, StopReason};
 use crate::continuation::{Continuations, Kept, Source, Turn};
+use crate::hints::Watch;
 use crate::metrics::Observer;
 use crate::natives::Natives;
 use crate::raw_log::RawLog;
@@ -23,6 +24,7 @@ pub struct Reply {
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
     observer: Option<Observer>,
+    watch: Option<Watch>,
     merging: Merging,
     again: Option<Again>,
     anew: bool,
@@ -118,6 +120,7 @@ impl Reply {
             stopped: None,
             state: State::Writing,
             observer: None,
+            watch: None,
             merging: Merging::default(),
             again: None,
             anew: false,
@@ -151,6 +154,12 @@ impl Reply {
         Self { observer: Some(observer), ..self }
     }
 
+    /// With somebody who looks for a hint if it calls nothing.
+    #[must_use]
+    pub fn watched(self, watch: Option<Watch>) -> Self {
+        Self { watch, ..self }
+    }
+
     /// The tokens so far.
     #[must_use]
     pub fn tokens(&self) -> TokenCounts {
@@ -160,6 +169,9 @@ impl Reply {
     /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
     pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
         let step = self.advance().await;
+        if let (Some(watch), Some(Ok(step))) = (&mut self.watch, &step) {
+            watch.step(step);
+        }
         if let Some(observer) = &mut self.observer {
             match &step {
                 Some(Ok(step)) => observer.step(step),

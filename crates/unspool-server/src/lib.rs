@@ -19,6 +19,7 @@
 //! | [`backend`] | who writes the raw output |
 //! | [`raw_log`] | its raw output, written down |
 //! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as blocks that follow each other; what is counted of it |
+//! | [`hints`] | what is told of answers in which markup is left |
 //! | [`continuation`] | answers that are broken off and gone on with: reasoning that must end, constraints that wait for its end |
 //! | [`natives`] | what a chat server has taken apart already |
 //! | [`engine`] | one answer while it is written |
@@ -46,6 +47,7 @@ pub mod continuation;
 pub mod engine;
 pub mod error;
 pub mod hash;
+pub mod hints;
 mod hosted;
 pub mod line;
 pub mod metrics;

@@ -26,6 +26,7 @@ use crate::constraint::Start;
 use crate::continuation::Source;
 use crate::engine::{Again, Reply};
 use crate::error::ApiError;
+use crate::hints::Watch;
 use crate::metrics::{Observer, Surface};
 use crate::natives::Natives;
 use crate::request::{ChatBody, ChatRequest, Delivery};
@@ -138,7 +139,8 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
         let content = || app.pair().parser(&request.parse, Prompt::Content).ok();
         let reply = if chats { reply.of_chat_server(Natives::new(&request.parse, content())) } else { reply };
-        reply.observed(observer).in_steps_of(interval)
+        let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
+        reply.observed(observer).watched(watch).in_steps_of(interval)
     };
     Ok(replies.map(reply).collect())
 }
