@@ -20,7 +20,11 @@ use crate::message::{Diagnostic, quoted};
 /// A field that a kind does not have is None.
 #[pyclass(frozen, eq, module = "unspool")]
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Event(Kind);
+pub(crate) struct Event {
+    what: Kind,
+    span: (u64, u64),
+    tokens: Option<(u64, u64)>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
@@ -32,23 +36,34 @@ enum Kind {
     Note(Diagnostic),
 }
 
-impl From<unspool::Event<'_>> for Event {
+impl From<unspool::Event<'_>> for Kind {
     fn from(event: unspool::Event<'_>) -> Self {
         use unspool::Event as Core;
-        Self(match event {
+        match event {
             Core::Reasoning(text) => Kind::Reasoning(text.to_owned()),
             Core::Content(text) => Kind::Content(text.to_owned()),
             Core::CallStart { index, id, name } => Kind::Start { index, id: id.to_owned(), name: name.to_owned() },
             Core::CallArguments { index, json } => Kind::Arguments { index, json: json.to_owned() },
             Core::CallEnd { index, complete } => Kind::End { index, complete },
             Core::Diagnostic(diagnostic) => Kind::Note(Diagnostic::from(&diagnostic)),
-        })
+        }
     }
 }
 
 impl Event {
+    /// An event as the core says it, before its tokens are known.
+    pub(crate) fn new(event: unspool::Event<'_>, span: unspool::Span) -> Self {
+        Self { what: Kind::from(event), span: (span.start, span.end), tokens: None }
+    }
+
+    /// Looks up which tokens it was read from.
+    pub(crate) fn locate(&mut self, parser: &unspool::Parser) {
+        let range = parser.token_range(unspool::Span::new(self.span.0, self.span.1));
+        self.tokens = range.map(|range| (range.start, range.end));
+    }
+
     fn name_of_kind(&self) -> &'static str {
-        match &self.0 {
+        match &self.what {
             Kind::Reasoning(_) => "reasoning",
             Kind::Content(_) => "content",
             Kind::Start { .. } => "call_start",
@@ -64,7 +79,7 @@ impl Event {
     /// `"reasoning"`, `"content"`, `"call_start"`, `"call_arguments"`, `"call_end"` or `"diagnostic"`.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match &self.0 {
+        match &self.what {
             Kind::Reasoning(_) => intern!(py, "reasoning"),
             Kind::Content(_) => intern!(py, "content"),
             Kind::Start { .. } => intern!(py, "call_start"),
@@ -77,16 +92,29 @@ impl Event {
     /// The text of reasoning or content, or the piece of JSON text.
     #[getter]
     fn text(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.what {
             Kind::Reasoning(text) | Kind::Content(text) | Kind::Arguments { json: text, .. } => Some(text),
             _ => None,
         }
     }
 
+    /// Where in the output it was read: a half-open range `(start, end)` of bytes of the output as UTF-8. Pieces of JSON that the parser
+    /// writes itself have an empty one; a `call_end` has the range of the whole call.
+    #[getter]
+    fn span(&self) -> (u64, u64) {
+        self.span
+    }
+
+    /// The same as a half-open range of output tokens; None without ids.
+    #[getter]
+    fn tokens(&self) -> Option<(u64, u64)> {
+        self.tokens
+    }
+
     /// Position of the call in the reply, from 0.
     #[getter]
     fn index(&self) -> Option<usize> {
-        match &self.0 {
+        match &self.what {
             Kind::Start { index, .. } | Kind::Arguments { index, .. } | Kind::End { index, .. } => Some(*index),
             _ => None,
         }
@@ -95,7 +123,7 @@ impl Event {
     /// The call's id: the one that the model wrote, or one made for it.
     #[getter]
     fn id(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.what {
             Kind::Start { id, .. } => Some(id),
             _ => None,
         }
@@ -104,7 +132,7 @@ impl Event {
     /// Name of the function.
     #[getter]
     fn name(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.what {
             Kind::Start { name, .. } => Some(name),
             _ => None,
         }
@@ -113,7 +141,7 @@ impl Event {
     /// False if the output ended, or the body broke, before the arguments were complete.
     #[getter]
     fn complete(&self) -> Option<bool> {
-        match &self.0 {
+        match &self.what {
             Kind::End { complete, .. } => Some(*complete),
             _ => None,
         }
@@ -122,7 +150,7 @@ impl Event {
     /// What is odd.
     #[getter]
     fn diagnostic(&self) -> Option<Diagnostic> {
-        match &self.0 {
+        match &self.what {
             Kind::Note(diagnostic) => Some(diagnostic.clone()),
             _ => None,
         }
@@ -130,7 +158,7 @@ impl Event {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let kind = self.name_of_kind();
-        Ok(match &self.0 {
+        Ok(match &self.what {
             Kind::Reasoning(text) | Kind::Content(text) => format!("<{kind} {}>", quoted(py, text)?),
             Kind::Start { index, id, name } => format!("<{kind} {index} {} id={}>", quoted(py, name)?, quoted(py, id)?),
             Kind::Arguments { index, json } => format!("<{kind} {index} {}>", quoted(py, json)?),

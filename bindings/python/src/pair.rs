@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use serde_json::Value;
 use unspool::{CallIds, Delta, EndTokens, FinishReason, IncompleteCalls, Limit, Limits, Request, Setup};
 
@@ -272,7 +272,7 @@ impl Pair {
         let request = request::request(request, tools)?;
         let known = Known::of(prompt, start)?;
         let parser = self.core.parser(&request, known.prompt()).map_err(Fault::from)?;
-        Ok(Parser::new(parser, self.has_bytes()))
+        Ok(Parser::new(parser.keep_tokens(), self.has_bytes()))
     }
 
     /// Parses a whole output.
@@ -310,6 +310,34 @@ impl Pair {
         let reason = message::reason(reason)?;
         let known = Known::of(prompt, start)?;
         Ok(py.detach(|| self.parse_one(&request, &known, (None, &ids), reason))?)
+    }
+
+    /// What each token of a whole output is, as a mask for training: one byte a token. 0: markup, and white space that is dropped; 1:
+    /// reasoning; 2: content; 3: a call, with its header and its arguments. A token that is partly markup has the kind of its text, one
+    /// of two fields that of the later.
+    #[pyo3(signature = (ids, *, tools = None, prompt = None, start = None, request = None, reason = None))]
+    fn token_kinds<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<u32>,
+        tools: Option<&Bound<'_, PyAny>>,
+        prompt: Option<GivenPrompt>,
+        start: Option<&str>,
+        request: Option<&Bound<'_, PyAny>>,
+        reason: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.needs_bytes()?;
+        let request = request::request(request, tools)?;
+        let reason = message::reason(reason)?;
+        let known = Known::of(prompt, start)?;
+        let mut parser = self.core.parser(&request, known.prompt()).map_err(Fault::from)?.keep_tokens();
+        let kinds = py.detach(|| {
+            let mut spans = unspool::Spans::default();
+            parser.push(Delta { text: None, ids: &ids }, &mut spans);
+            parser.finish(reason, &mut spans);
+            parser.token_kinds(&spans).unwrap_or_default()
+        });
+        Ok(PyBytes::new(py, &kinds.into_iter().map(|kind| kind as u8).collect::<Vec<u8>>()))
     }
 
     /// Parses many whole outputs, each a text or a list of ids, of the same request and prompt; in `threads` threads, without the

@@ -31,8 +31,12 @@ struct Collector<'a> {
 
 impl Sink for Collector<'_> {
     fn event(&mut self, event: unspool::Event<'_>) {
-        self.events.push(Event::from(event.clone()));
-        self.message.event(event);
+        self.event_at(event, unspool::Span::default());
+    }
+
+    fn event_at(&mut self, event: unspool::Event<'_>, span: unspool::Span) {
+        self.events.push(Event::new(event.clone(), span));
+        self.message.event_at(event, span);
     }
 }
 
@@ -53,7 +57,9 @@ impl Parser {
         }
         let mut collector = Collector { events: Vec::new(), message: &mut self.message };
         self.core.push(Delta { text, ids: &ids }, &mut collector);
-        Ok(collector.events)
+        let mut events = collector.events;
+        events.iter_mut().for_each(|event| event.locate(&self.core));
+        Ok(events)
     }
 
     /// The output is over. `reason`: `"stop"`, `"length"` or `"tool_calls"`, as the engine said; None if it said nothing.
@@ -62,7 +68,8 @@ impl Parser {
         let reason = message::reason(reason)?;
         let mut collector = Collector { events: Vec::new(), message: &mut self.message };
         let finish = self.core.finish(reason, &mut collector);
-        let events = collector.events;
+        let mut events = collector.events;
+        events.iter_mut().for_each(|event| event.locate(&self.core));
         let message = Message::of(std::mem::take(&mut self.message), &finish);
         Ok(End { events, message })
     }

@@ -142,6 +142,26 @@ def test_tokens_are_counted() -> None:
     assert (message.reasoning_tokens, message.reasoning_end_token) == (2, 3)
 
 
+def test_events_say_where_they_were_read() -> None:
+    vocabulary = unspool.Vocabulary({"<think>": 1, "</think>": 2}, bytes={1: b"<think>", 2: b"</think>", 3: b"so", 4: b" it", 5: b"is"})
+    parser = pair(vocabulary=vocabulary).parser()
+    events = [event for ids in ([1], [3], [4, 2], [5]) for event in parser.push(ids=ids)] + parser.finish("stop").events
+    output = b"<think>so it</think>is"
+    assert [(event.kind, event.text, event.tokens) for event in events] == [
+        ("reasoning", "so", (1, 2)),
+        ("reasoning", " it", (2, 3)),
+        ("content", "is", (4, 5)),
+    ]
+    assert all(output[slice(*event.span)].decode() == event.text for event in events)
+
+
+def test_masks_have_a_kind_for_each_token() -> None:
+    texts = ["<think>", "so", "</think>", "ok ", "<tool_call>", '{"name": "tide", ', '"arguments": {}}', "</tool_call>"]
+    vocabulary = unspool.Vocabulary({"<think>": 0, "</think>": 2}, bytes={id: text.encode() for id, text in enumerate(texts)})
+    kinds = pair(vocabulary=vocabulary).token_kinds(list(range(len(texts))), tools=TOOLS, reason="stop")
+    assert list(kinds) == [0, 1, 0, 2, 3, 3, 3, 0]
+
+
 def test_formats_of_your_own(tmp_path: Path) -> None:
     text = 'names.tools = ["my_hermes"]\nnote = "Mine."\n[tools]\ncall = "\\n<tool_call>\\n{envelope}\\n</tool_call>"\n'
     assert ("tools", "hermes", "formats/hermes.toml") in unspool.formats()

@@ -60,4 +60,4 @@ pub use registry::Registry;
 pub use request::{CallIds, IncompleteCalls, Prompt, PromptToken, Request, RequestError, ToolChoice};
 pub use schema::ToolSet;
 pub use setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, TokenBytes, Vocabulary};
-pub use span::{CallSpans, Span, Spans};
+pub use span::{CallSpans, Span, Spans, TokenKind};

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
-use crate::span::Span;
+use crate::span::{Span, Spans, TokenKind};
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
@@ -317,6 +317,20 @@ impl Parser {
     #[must_use]
     pub fn token_range(&self, span: Span) -> Option<Range<u64>> {
         self.memory.tokens.range(span)
+    }
+
+    /// What each output token is, in order. A token that is partly markup has the kind of its text, one of two fields that of the later.
+    /// `None` without ids, or without [`Parser::keep_tokens`].
+    #[must_use]
+    pub fn token_kinds(&self, spans: &Spans) -> Option<Vec<TokenKind>> {
+        let mut kinds = vec![TokenKind::Markup; self.memory.tokens.kept()?];
+        for (span, kind) in spans.by_kind() {
+            for token in self.token_range(span)? {
+                let place = usize::try_from(token).ok().and_then(|token| kinds.get_mut(token));
+                place.into_iter().for_each(|place| *place = kind);
+            }
+        }
+        Some(kinds)
     }
 
     /// Calls given to the client so far.

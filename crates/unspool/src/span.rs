@@ -85,6 +85,33 @@ pub struct CallSpans {
     pub arguments: Vec<Span>,
 }
 
+/// What a token of the output is, as one small number for masks over ids.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum TokenKind {
+    /// Markers, and white space that is dropped.
+    #[default]
+    Markup = 0,
+    /// The thought.
+    Reasoning = 1,
+    /// The answer.
+    Content = 2,
+    /// All that a call took: its header, its arguments and their markup.
+    Call = 3,
+}
+
+impl Spans {
+    /// All ranges with what they hold, in the order of the output.
+    pub(crate) fn by_kind(&self) -> Vec<(Span, TokenKind)> {
+        let of = |spans: &[Span], kind| spans.iter().map(|span| (*span, kind)).collect::<Vec<_>>();
+        let mut all = of(&self.reasoning, TokenKind::Reasoning);
+        all.extend(of(&self.content, TokenKind::Content));
+        all.extend(self.calls.iter().map(|call| (call.whole, TokenKind::Call)));
+        all.sort_by_key(|(span, _)| (span.start, span.end));
+        all
+    }
+}
+
 /// Adds a range; one that touches the last is joined to it, an empty one says nothing.
 fn add(spans: &mut Vec<Span>, span: Span) {
     match spans.last_mut() {

@@ -109,6 +109,10 @@ class Event:
     @property
     def text(self) -> str | None: ...
     @property
+    def span(self) -> tuple[int, int]: ...
+    @property
+    def tokens(self) -> tuple[int, int] | None: ...
+    @property
     def index(self) -> int | None: ...
     @property
     def id(self) -> str | None: ...
@@ -233,6 +237,16 @@ class Pair:
         request: _Request | None = None,
         reason: _Reason | None = None,
     ) -> Message: ...
+    def token_kinds(
+        self,
+        ids: Sequence[int],
+        *,
+        tools: _Tools | None = None,
+        prompt: _Prompt | None = None,
+        start: _Start | None = None,
+        request: _Request | None = None,
+        reason: _Reason | None = None,
+    ) -> bytes: ...
     def parse_many(
         self,
         outputs: Sequence[str | Sequence[int]],

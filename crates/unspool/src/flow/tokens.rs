@@ -83,6 +83,11 @@ impl Tokens {
         }
     }
 
+    /// How many tokens there are, if all were kept.
+    pub(crate) fn kept(&self) -> Option<usize> {
+        self.starts.as_ref().filter(|_| self.known).map(Vec::len)
+    }
+
     /// The tokens of a range of bytes, if all tokens were kept.
     pub(crate) fn range(&self, span: Span) -> Option<Range<u64>> {
         let starts = self.starts.as_ref().filter(|_| self.known)?;
