@@ -168,7 +168,7 @@ struct Restored {
 }
 
 /// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 2;
+pub const SNAPSHOT_VERSION: u32 = 3;
 
 impl Parser {
     pub(crate) fn new(

@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::request::IncompleteCalls;
 
 use super::numbered::FormId;
-use super::state::{Call, Mode, OpenCall, Origin, Place};
+use super::state::{Call, Late, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
@@ -157,6 +157,9 @@ impl Flow<'_> {
         if place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
         }
+        if place == Place::Header {
+            return;
+        }
         if self.tables.words.edges {
             self.keep_edge(place, fresh, lead);
             self.s.pending.clear();
@@ -171,7 +174,7 @@ impl Flow<'_> {
     fn tell_header(&mut self, opened: &Opened) {
         let place = |from: usize| opened.start + from as u64;
         for &(from, to) in &opened.strays {
-            let why = "this attribute of a call means nothing";
+            let why = "this part of the header of a call means nothing";
             self.note(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
         }
         for &(from, to) in &opened.repeats {
@@ -377,5 +380,6 @@ impl Flow<'_> {
         self.s.seen = 0;
         self.s.strip = None;
         self.s.behind = true;
+        self.s.late = Late::Call;
     }
 }

@@ -124,6 +124,9 @@ impl Flow<'_> {
                 again.push((end + blanks(&raw.as_bytes()[end..]), next.thread.pos));
             }
         }
+        // An id is one word.
+        let odd = same.iter().filter_map(|header| header.thread.behind_word(Slot::Id, raw));
+        let strays: Vec<_> = last.thread.strays.iter().copied().chain(odd).collect();
         let shift = |ranges: &[(usize, usize)]| ranges.iter().map(|(a, b)| (a - from, b - from)).collect();
         let opened = Opened {
             form,
@@ -134,7 +137,7 @@ impl Flow<'_> {
             origin: Origin::default(),
             raw: raw[from..last.thread.pos].to_owned(),
             start: self.offset(start + from),
-            strays: shift(&last.thread.strays),
+            strays: shift(&strays),
             repeats: shift(&again),
         };
         (opened, self.tables.forms[form].body.machine())

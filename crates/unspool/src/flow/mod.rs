@@ -10,6 +10,7 @@ mod closers;
 mod edges;
 mod emit;
 pub(crate) mod explain;
+mod gaps;
 mod headers;
 pub(crate) mod ids;
 pub(crate) mod numbered;

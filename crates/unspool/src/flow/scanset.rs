@@ -39,6 +39,18 @@ pub(crate) enum Action {
     NextMessage,
 }
 
+impl Action {
+    /// Whether a marker that does this counts once where two stand in a row.
+    pub(crate) fn is_single(self) -> bool {
+        match self {
+            Self::OpenThought | Self::CloseThought | Self::OpenFrame | Self::CloseFrame => true,
+            Self::Header | Self::Body | Self::EndMessage => true,
+            Self::EndThoughtKeep | Self::EndThoughtDrop | Self::Drop | Self::DropCloser => false,
+            Self::Open(_) | Self::CloseBlock | Self::CloseCall | Self::NextMessage => false,
+        }
+    }
+}
+
 /// One pattern of a state.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {

@@ -120,6 +120,8 @@ pub(crate) struct Tables {
     pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
+    /// Markers of which two in a row are told, and count once.
+    pub(crate) single: Vec<Box<str>>,
 }
 
 /// What passes unread, as it stands, where one half of a format is alone and another parser follows.
@@ -295,10 +297,12 @@ impl Builder<'_> {
             };
             sets.push(self.set(&roles));
         }
-        let channels = self.channel_words().map(ChannelTables::new);
+        let channels = self.channel_words().map(|words| ChannelTables::new(words, self.frame_texts()));
         let headers = self.headers();
+        let single = single(&sets);
         Ok(Tables {
             headers,
+            single,
             follow: self.follow,
             next_header: self.next_header,
             message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
@@ -413,6 +417,14 @@ impl Builder<'_> {
         Ok((opens, closes))
     }
 
+    /// The texts with which the templates of answers begin.
+    fn frame_texts(&self) -> impl Iterator<Item = &str> {
+        self.both().flat_map(|format| &format.syntax.frames).filter_map(|frame| match frame.parts.first() {
+            Some(Part::Text(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     fn both(&self) -> impl Iterator<Item = &Format> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
@@ -512,4 +524,15 @@ impl Builder<'_> {
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// Markers of thoughts, frames and messages.
+fn single(sets: &[ScanSet]) -> Vec<Box<str>> {
+    let mut single: Vec<Box<str>> = Vec::new();
+    for pattern in sets.iter().flat_map(|set| &set.patterns).filter(|pattern| pattern.action.is_single()) {
+        if !single.iter().any(|known| **known == *pattern.literal.text()) {
+            single.push(pattern.literal.text().into());
+        }
+    }
+    single
 }
