@@ -22,6 +22,8 @@ pub(crate) struct Markup {
     ends: Vec<String>,
     /// Behind these a single word is a header, if another marker follows.
     turns: Vec<String>,
+    /// Markers that leave a header open.
+    drops: Vec<String>,
     /// Closers of calls and blocks.
     closers: Vec<String>,
     /// The checkpoint says what is markup.
@@ -83,6 +85,9 @@ impl Markup {
         {
             self.foreign |= !literals(value, &mut self.markers);
         }
+        // A filter takes text away, or writes it anew.
+        self.foreign |= content["filter"].as_array().is_some_and(|filters| !filters.is_empty());
+        literals(&content["drop"], &mut self.drops);
         literals(&words["start"]["turn"], &mut self.turns);
         self.foreign |= words["checkpoint"].is_string();
         let channels = &words["channels"];
@@ -118,7 +123,7 @@ impl Markup {
         let mut header = !self.turns.is_empty();
         while let Some(first) = rest.chars().next() {
             let n = if header { self.word(rest) } else { 0 };
-            header = false;
+            header &= n == 0 && self.drops.iter().any(|drop| rest.starts_with(drop.as_str()));
             let n = if n > 0 { n } else { self.header(rest) };
             if n > 0 {
                 rest = &rest[n..];
