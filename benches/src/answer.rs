@@ -80,7 +80,7 @@ impl Sink for Answer {
             Event::Content(text) => self.content.push_str(text),
             Event::CallStart { index, name, .. } => self.name(index, name),
             Event::CallArguments { index, json } => self.arguments(index, json),
-            Event::CallEnd { .. } | Event::Note(_) => {}
+            Event::CallEnd { .. } | Event::Diagnostic(_) => {}
         }
     }
 }

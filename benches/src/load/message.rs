@@ -35,12 +35,12 @@ impl Token {
 
 /// The tokens of a stream, and what they say.
 pub fn of(number: u64) -> (Vec<Token>, Message) {
-    let mut dice = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut rng = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut roll = |sides: u64| {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        (dice >> 16) % sides
+        rng ^= rng << 13;
+        rng ^= rng >> 7;
+        rng ^= rng << 17;
+        (rng >> 16) % sides
     };
     let mut words = |least: u64, first: &str| -> Vec<String> {
         let count = least + roll(2 * least);

@@ -117,7 +117,7 @@ impl Diagnostic {
 /// A reply, taken apart.
 ///
 /// `reasoning` and `content` are texts, empty if there is none; `tool_calls` and `diagnostics` are lists.
-/// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`; `reasoning_tokens` and `gate_step` are None without token ids.
+/// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`; `reasoning_tokens` and `reasoning_end_token` are None without token ids.
 #[pyclass(frozen, eq, module = "unspool", from_py_object)]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Message {
@@ -134,7 +134,7 @@ pub(crate) struct Message {
     #[pyo3(get)]
     reasoning_tokens: Option<u64>,
     #[pyo3(get)]
-    gate_step: Option<i64>,
+    reasoning_end_token: Option<i64>,
 }
 
 impl Message {
@@ -150,7 +150,7 @@ impl Message {
             content: message.content,
             finish_reason: name_of(finish.reason),
             reasoning_tokens: finish.reasoning_tokens,
-            gate_step: finish.gate_step,
+            gate_step: finish.reasoning_end_token,
         }
     }
 
@@ -180,7 +180,7 @@ impl From<unspool::ToolCall> for ToolCall {
 #[pymethods]
 impl Message {
     #[new]
-    #[pyo3(signature = (reasoning = "", content = "", tool_calls = Vec::new(), *, diagnostics = Vec::new(), finish_reason = "stop", reasoning_tokens = None, gate_step = None))]
+    #[pyo3(signature = (reasoning = "", content = "", tool_calls = Vec::new(), *, diagnostics = Vec::new(), finish_reason = "stop", reasoning_tokens = None, reasoning_end_token = None))]
     fn new(
         reasoning: Option<&str>,
         content: Option<&str>,
@@ -188,7 +188,7 @@ impl Message {
         diagnostics: Vec<Diagnostic>,
         finish_reason: &str,
         reasoning_tokens: Option<u64>,
-        gate_step: Option<i64>,
+        reasoning_end_token: Option<i64>,
     ) -> PyResult<Self> {
         reason(Some(finish_reason))?;
         Ok(Self {
@@ -198,7 +198,7 @@ impl Message {
             diagnostics,
             finish_reason: finish_reason.to_owned(),
             reasoning_tokens,
-            gate_step,
+            reasoning_end_token,
         })
     }
 
@@ -229,7 +229,7 @@ impl Message {
             diagnostics: Vec::new(),
             finish_reason: "stop".to_owned(),
             reasoning_tokens: None,
-            gate_step: None,
+            reasoning_end_token: None,
         })
     }
 
@@ -273,7 +273,7 @@ impl Message {
         fields.set_item("diagnostics", message.diagnostics.clone())?;
         fields.set_item("finish_reason", &message.finish_reason)?;
         fields.set_item("reasoning_tokens", message.reasoning_tokens)?;
-        fields.set_item("gate_step", message.gate_step)?;
+        fields.set_item("gate_step", message.reasoning_end_token)?;
         let class = slf.get_type().into_any();
         let partial = py.import("functools")?.getattr("partial")?.call((class,), Some(&fields))?;
         Ok((partial, PyTuple::empty(py)))

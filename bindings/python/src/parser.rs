@@ -123,8 +123,8 @@ impl Parser {
 
     /// Index of the output token after which reasoning was over; -1: before the output; None: not yet, or no ids.
     #[getter]
-    fn gate_step(&self) -> Option<i64> {
-        self.core.gate_step()
+    fn reasoning_end_token(&self) -> Option<i64> {
+        self.core.reasoning_end_token()
     }
 
     fn __repr__(&self) -> String {

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use serde_json::Value;
 use unspool::TokenBytes;
 use unspool_text::tokenizer::{Entries, HubTokenizer};
-use unspool_text::{ModelFolder, Tokenizer};
+use unspool_text::{ModelDir, Tokenizer};
 
 use crate::error::Fault;
 
@@ -42,7 +42,7 @@ impl Vocabulary {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Self, Fault> {
-        let folder = ModelFolder::open(path)?;
+        let folder = ModelDir::open(path)?;
         let template = folder.templates().choose(true).map(|template| template.source().to_owned());
         Ok(Self {
             core: Self::of_entries(folder.tokenizer().entries()),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use unspool::setup::Half;
 use unspool::{Checkpoint, Registry, Vocabulary};
 use unspool_check::template::prompter;
-use unspool_text::{ModelFolder, Prompter, TextError, folder};
+use unspool_text::{ModelDir, Prompter, TextError, model_dir};
 
 use crate::failure::Failure;
 use crate::files;
@@ -16,7 +16,7 @@ pub(crate) const AUTO: &str = "auto";
 
 /// A folder, or a template with what is known around it.
 pub(crate) struct Place {
-    folder: Option<ModelFolder>,
+    folder: Option<ModelDir>,
     config: Option<Value>,
     prompter: Prompter,
 }
@@ -27,13 +27,13 @@ impl Place {
         let config = config.map(|path| files::json("--tokenizer-config", path)).transpose()?;
         let shown = path.display().to_string();
         if path.is_dir() {
-            let folder = ModelFolder::open_without_tokenizer(path).map_err(failure)?;
+            let folder = ModelDir::open_without_tokenizer(path).map_err(failure)?;
             let prompter = Prompter::new(Some(&folder), None, None).map_err(failure)?;
             let config = config.or_else(|| Some(folder.tokenizer_config().clone()));
             return Ok(Self { folder: Some(folder), config, prompter });
         }
         let source = files::text(option, path)?;
-        let tokens = config.as_ref().map(folder::named_tokens).unwrap_or_default();
+        let tokens = config.as_ref().map(model_dir::named_tokens).unwrap_or_default();
         let prompter = prompter(&source, tokens).map_err(|error| failure(error.at(&shown)))?;
         Ok(Self { folder: None, config, prompter })
     }

@@ -23,7 +23,7 @@ impl<'a> From<&'a Event<'_>> for EventShape<'a> {
             Event::CallStart { index, id, name } => Self::CallStart { index: *index, id, name },
             Event::CallArguments { index, json } => Self::CallArguments { index: *index, json },
             Event::CallEnd { index, complete } => Self::CallEnd { index: *index, complete: *complete },
-            Event::Note(diagnostic) => Self::Diagnostic(diagnostic),
+            Event::Diagnostic(diagnostic) => Self::Diagnostic(diagnostic),
         }
     }
 }
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(shape(&Event::CallEnd { index: 0, complete: true }), r#"{"call_end":{"index":0,"complete":true}}"#);
         let note = Diagnostic::new(DiagnosticKind::NotJson, 7, "{a", "not JSON");
         assert_eq!(
-            shape(&Event::Note(note)),
+            shape(&Event::Diagnostic(note)),
             r#"{"diagnostic":{"kind":"not_json","offset":7,"text":"{a","message":"not JSON"}}"#
         );
     }

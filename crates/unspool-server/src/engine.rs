@@ -359,7 +359,7 @@ impl Fold {
             }
             Event::CallArguments { index, json } => ReplyEvent::CallArguments { index, json: json.to_owned() },
             Event::CallEnd { index, complete } => ReplyEvent::CallEnd { index, complete },
-            Event::Note(diagnostic) => ReplyEvent::Note(diagnostic),
+            Event::Diagnostic(diagnostic) => ReplyEvent::Note(diagnostic),
         });
     }
 

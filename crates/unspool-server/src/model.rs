@@ -9,7 +9,7 @@ use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, To
 use unspool_check::template::{Subject, Verdict};
 use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
-use unspool_text::{ModelFolder, PromptRequest, Prompter, Sandbox, TextError, folder, prompter};
+use unspool_text::{ModelDir, PromptRequest, Prompter, Sandbox, TextError, model_dir, prompter};
 
 use crate::config::{ContentFormatOption, ServeConfig};
 use crate::error::{ApiError, StartupError};
@@ -20,7 +20,7 @@ use crate::request::ChatRequest;
 /// What `--model-dir` and the template flags bring.
 #[derive(Debug)]
 pub struct Model {
-    folder: Option<ModelFolder>,
+    folder: Option<ModelDir>,
     /// The file of `--tokenizer-config`, which counts before the folder's.
     tokenizer_config: Option<Value>,
     /// Whether every request has a template to be rendered with.
@@ -41,7 +41,7 @@ impl Model {
     /// # Errors
     /// A file is missing or broken, or the model has no template and none is given.
     pub fn open(config: &ServeConfig) -> Result<Self, StartupError> {
-        let folder = config.model_dir.as_deref().map(ModelFolder::open).transpose()?;
+        let folder = config.model_dir.as_deref().map(ModelDir::open).transpose()?;
         let given = config.chat_template.as_deref().map(template::given).transpose()?;
         let format = match config.chat_template_content_format {
             ContentFormatOption::Auto => None,
@@ -222,7 +222,7 @@ impl Model {
     /// The ids of the tokens that end a turn, as far as the checkpoint says.
     #[must_use]
     pub fn end_tokens(&self) -> &[u32] {
-        self.folder.as_ref().map(ModelFolder::end_tokens).unwrap_or_default()
+        self.folder.as_ref().map(ModelDir::end_tokens).unwrap_or_default()
     }
 
     /// The text that the tokenizer puts in front of every sequence, if it does.
@@ -237,7 +237,7 @@ impl Model {
     /// The longest context, in tokens.
     #[must_use]
     pub fn longest_context(&self) -> Option<u64> {
-        self.folder.as_ref().and_then(ModelFolder::longest_context)
+        self.folder.as_ref().and_then(ModelDir::longest_context)
     }
 
     /// Whether a request's prompt is made here, with a template.
@@ -294,7 +294,7 @@ impl Model {
 fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {
     let place = path.display();
     let hint = "it is the file tokenizer_config.json of the checkpoint";
-    let text = folder::read_regular(path)
+    let text = model_dir::read_regular(path)
         .map_err(|error| StartupError::new(format!("--tokenizer-config: cannot read {place}: {error}")).hint(hint))?;
     match serde_json::from_slice(&text) {
         Ok(config @ Value::Object(_)) => Ok(config),

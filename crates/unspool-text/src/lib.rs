@@ -39,13 +39,13 @@
 //! ```
 
 pub mod conversation;
-pub mod dice;
 mod error;
-pub mod folder;
 pub mod harmony;
+pub mod model_dir;
 pub mod pieces;
 mod prompt_text;
 pub mod prompter;
+pub mod rng;
 pub mod sandbox;
 pub mod template;
 pub mod tokenizer;
@@ -53,12 +53,12 @@ pub mod utf8;
 mod work;
 pub mod worker;
 
-pub use dice::Dice;
 pub use error::TextError;
-pub use folder::ModelFolder;
+pub use model_dir::ModelDir;
 pub use pieces::Cutter;
 pub use prompt_text::PromptText;
 pub use prompter::{PromptRequest, Prompter};
+pub use rng::Rng;
 pub use sandbox::{Sandbox, SandboxLimits};
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;

@@ -1,6 +1,6 @@
 //! Cutting text into pieces such as a tokenizer makes.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// Longest ordinary piece, in characters.
 const LONGEST: usize = 9;
@@ -11,14 +11,14 @@ const LONGEST: usize = 9;
 pub struct Cutter<'a> {
     rest: &'a str,
     single: &'a [String],
-    dice: Dice,
+    rng: Rng,
 }
 
 impl<'a> Cutter<'a> {
     /// Cuts `text`; each text in `single` is one piece wherever it stands.
     #[must_use]
-    pub fn new(text: &'a str, single: &'a [String], dice: Dice) -> Self {
-        Self { rest: text, single, dice }
+    pub fn new(text: &'a str, single: &'a [String], rng: Rng) -> Self {
+        Self { rest: text, single, rng }
     }
 
     fn single_at(&self, text: &str) -> Option<usize> {
@@ -26,8 +26,8 @@ impl<'a> Cutter<'a> {
     }
 
     fn ordinary(&mut self) -> usize {
-        let longest = 1 + self.dice.below(LONGEST);
-        let word_border = !self.dice.one_in(4);
+        let longest = 1 + self.rng.below(LONGEST);
+        let word_border = !self.rng.one_in(4);
         let mut before: Option<char> = None;
         for (count, (at, c)) in self.rest.char_indices().enumerate() {
             let at_border = word_border && before.is_some_and(|b| b.is_alphanumeric() && !c.is_alphanumeric());
@@ -63,7 +63,7 @@ mod tests {
         let text = "<think>\nDrei Kähne, vier 🛶.\n</think>\n\n{\"n\": 12345678901234567890}";
         let single = ["<think>".to_owned(), "</think>".to_owned()];
         for seed in 0..200 {
-            let pieces: Vec<_> = Cutter::new(text, &single, Dice::new(seed)).collect();
+            let pieces: Vec<_> = Cutter::new(text, &single, Rng::new(seed)).collect();
             assert_eq!(pieces.concat(), text);
             assert!(pieces.contains(&"<think>") && pieces.contains(&"</think>"), "{pieces:?}");
             assert!(pieces.iter().all(|piece| piece.chars().count() <= LONGEST), "{pieces:?}");
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn seeds_cut_differently() {
         let text = "The quick brown fox jumps over the lazy dog.";
-        let cut = |seed| Cutter::new(text, &[], Dice::new(seed)).collect::<Vec<_>>();
+        let cut = |seed| Cutter::new(text, &[], Rng::new(seed)).collect::<Vec<_>>();
         assert_ne!(cut(1), cut(2));
         assert_eq!(cut(3), cut(3));
     }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::conversation;
 use crate::error::TextError;
-use crate::folder::ModelFolder;
 use crate::harmony;
+use crate::model_dir::ModelDir;
 use crate::prompt_text::PromptText;
 use crate::sandbox::Sandbox;
 use crate::template::{ChatTemplate, ContentFormat, Templates, date};
@@ -54,13 +54,13 @@ impl Prompter {
     /// # Errors
     /// `given` is no Jinja; or the checkpoint has no template, and no other way to write its prompts is known.
     pub fn new(
-        folder: Option<&ModelFolder>,
+        folder: Option<&ModelDir>,
         given: Option<&str>,
         format: Option<ContentFormat>,
     ) -> Result<Self, TextError> {
         let given = given.map(|source| ChatTemplate::new(source).map(Arc::new)).transpose()?;
         // As in vLLM, these models get harmony's messages whatever templates there are.
-        let harmony = folder.and_then(ModelFolder::model_type) == Some("gpt_oss");
+        let harmony = folder.and_then(ModelDir::model_type) == Some("gpt_oss");
         let templates = folder.map(|folder| folder.templates().clone()).unwrap_or_default();
         if let (None, false, true, Some(folder)) = (&given, harmony, templates.is_empty(), folder) {
             return Err(no_template(folder));
@@ -230,7 +230,7 @@ fn context(
     Ok(context)
 }
 
-fn no_template(folder: &ModelFolder) -> TextError {
+fn no_template(folder: &ModelDir) -> TextError {
     let place = folder.path().display();
     let kind = folder.model_type().unwrap_or("(not named)");
     TextError::new(format!("the checkpoint in {place} (model type {kind}) has no chat template"))

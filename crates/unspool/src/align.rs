@@ -1,4 +1,4 @@
-//! Which bytes of a delta belong to which of its ids; [`crate::lag`] is about ids that come before their text.
+//! Which bytes of a delta belong to which of its ids; [`crate::unaligned`] is about ids that come before their text.
 //!
 //! Where the tokens' bytes are not known, only special tokens have to be placed exactly, since thinking markers count by id. Each one is looked for in order; a
 //! place counts if there is text before it exactly when there are other tokens before it, and the same behind it. A

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
 use crate::flow::state::State;
 use crate::flow::tokens::Tokens;
-use crate::flow::{Wishes, ids};
+use crate::flow::{RequestOptions, ids};
 use crate::limits::Limits;
 use crate::request::IncompleteCalls;
 use crate::response_template::{Call, Machine, MachineCx, MachineOut};
@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(crate) struct Run<'a> {
     pub(crate) machine: &'a mut Machine,
     pub(crate) limits: &'a Limits,
-    pub(crate) wishes: &'a Wishes,
+    pub(crate) request_options: &'a RequestOptions,
     pub(crate) state: &'a mut State,
     pub(crate) tokens: &'a mut Tokens,
     pub(crate) sink: &'a mut dyn Sink,
@@ -27,7 +27,7 @@ pub(crate) struct Run<'a> {
 /// Takes what the machine says.
 struct Answers<'a> {
     w: &'a str,
-    wishes: &'a Wishes,
+    request_options: &'a RequestOptions,
     state: &'a mut State,
     tokens: &'a mut Tokens,
     sink: &'a mut dyn Sink,
@@ -39,13 +39,13 @@ impl Run<'_> {
     pub(crate) fn step(self, w: &str, eof: Eof) -> usize {
         let mut answers = Answers {
             w,
-            wishes: self.wishes,
+            request_options: self.request_options,
             state: self.state,
             tokens: self.tokens,
             sink: self.sink,
             base: self.base,
         };
-        let mut cx = MachineCx { out: &mut answers, tools: &self.wishes.tools, limits: self.limits, eof };
+        let mut cx = MachineCx { out: &mut answers, tools: &self.request_options.tools, limits: self.limits, eof };
         self.machine.step(w, &mut cx)
     }
 }
@@ -56,14 +56,14 @@ impl Answers<'_> {
     }
 
     fn say(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
-        self.sink.event(Event::Note(Diagnostic::new(kind, self.offset(at), text, message)));
+        self.sink.event(Event::Diagnostic(Diagnostic::new(kind, self.offset(at), text, message)));
     }
 }
 
 impl MachineOut for Answers<'_> {
     fn reasoning(&mut self, text: &str, at: Range<usize>) {
         self.tokens.reason(self.offset(at.start), self.offset(at.end));
-        if !self.wishes.hide_reasoning {
+        if !self.request_options.hide_reasoning {
             self.sink.event(Event::Reasoning(text));
         }
     }
@@ -75,29 +75,34 @@ impl MachineOut for Answers<'_> {
 
     fn call(&mut self, call: Call<'_>) {
         let at = call.region.start;
-        if !call.complete && self.wishes.incomplete != IncompleteCalls::Stream {
+        if !call.complete && self.request_options.incomplete != IncompleteCalls::Stream {
             let raw = self.w.get(call.region.clone()).unwrap_or_default();
-            if self.wishes.incomplete == IncompleteCalls::Text {
+            if self.request_options.incomplete == IncompleteCalls::Text {
                 self.sink.event(Event::Content(raw));
             } else {
                 self.say(DiagnosticKind::CallDropped, at, raw, "this call never completed");
             }
             return;
         }
-        let function = self.wishes.tools.position(call.name);
-        if self.wishes.misses(function) {
+        let function = self.request_options.tools.position(call.name);
+        if self.request_options.misses(function) {
             self.say(DiagnosticKind::UnknownFunction, at, call.name, "the request has no function of this name");
-        } else if let Some(fault) = self.wishes.bad_schema(function) {
+        } else if let Some(fault) = self.request_options.bad_schema(function) {
             self.say(DiagnosticKind::BadSchema, at, call.name, &fault);
         }
         let index = self.state.calls;
         self.state.calls_seen += 1;
-        if self.wishes.only_first && index > 0 {
+        if self.request_options.only_first && index > 0 {
             self.say(DiagnosticKind::CallFiltered, at, call.name, "the request allows one call only");
             return;
         }
         self.state.calls += 1;
-        let made = ids::made(&self.wishes.ids, None, self.wishes.seed, (self.wishes.calls_before + index, call.name));
+        let made = ids::made(
+            &self.request_options.ids,
+            None,
+            self.request_options.seed,
+            (self.request_options.calls_before + index, call.name),
+        );
         self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
         if !call.arguments.is_empty() {
             self.sink.event(Event::CallArguments { index, json: call.arguments });
@@ -109,7 +114,7 @@ impl MachineOut for Answers<'_> {
         self.tokens.open_gate(self.offset(at), self.offset(at));
     }
 
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
         self.say(kind, at, text, message);
     }
 }

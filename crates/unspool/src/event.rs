@@ -36,7 +36,7 @@ pub enum Event<'a> {
         complete: bool,
     },
     /// Something odd in the output; the parse goes on.
-    Note(Diagnostic),
+    Diagnostic(Diagnostic),
 }
 
 /// An [`Event`] that owns what it says, to be kept or sent on.
@@ -70,7 +70,7 @@ pub enum OwnedEvent {
         complete: bool,
     },
     /// Something odd in the output; the parse goes on.
-    Note(Diagnostic),
+    Diagnostic(Diagnostic),
 }
 
 impl Event<'_> {
@@ -85,7 +85,7 @@ impl Event<'_> {
             }
             Self::CallArguments { index, json } => OwnedEvent::CallArguments { index, json: json.to_owned() },
             Self::CallEnd { index, complete } => OwnedEvent::CallEnd { index, complete },
-            Self::Note(diagnostic) => OwnedEvent::Note(diagnostic),
+            Self::Diagnostic(diagnostic) => OwnedEvent::Diagnostic(diagnostic),
         }
     }
 }
@@ -100,7 +100,7 @@ impl OwnedEvent {
             Self::CallStart { index, id, name } => Event::CallStart { index: *index, id, name },
             Self::CallArguments { index, json } => Event::CallArguments { index: *index, json },
             Self::CallEnd { index, complete } => Event::CallEnd { index: *index, complete: *complete },
-            Self::Note(diagnostic) => Event::Note(diagnostic.clone()),
+            Self::Diagnostic(diagnostic) => Event::Diagnostic(diagnostic.clone()),
         }
     }
 }

@@ -14,13 +14,13 @@ pub struct Limits {
     /// Longest function name, parameter name or id, in bytes.
     pub name: usize,
     /// Longest opening of a call (from its opener to its announcement, arguments before the name apart), in bytes.
-    pub head: usize,
+    pub header: usize,
     /// Longest run of white space held as possible framing, in bytes. A longer one is text.
     pub blank: usize,
     /// Longest value that is held until its end (one whose JSON type needs it), in bytes. A longer one is given as a string.
     pub argument: usize,
     /// Longest arguments text held because the name comes after it, in bytes. Beyond it the call is raw text.
-    pub early: usize,
+    pub held_arguments: usize,
     /// Longest thought held because its field is undecided (`force_nonempty_content`), in bytes.
     pub thought: usize,
     /// Deepest nesting of arguments, in levels. Deeper text is broken.
@@ -31,22 +31,22 @@ pub struct Limits {
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
     /// Most diagnostics in one reply, of all kinds. One more says that further ones are not told.
-    pub notes: usize,
+    pub diagnostics: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             name: 256,
-            head: 4 << 10,
+            header: 4 << 10,
             blank: 1 << 10,
             argument: 1 << 20,
-            early: 1 << 20,
+            held_arguments: 1 << 20,
             thought: 4 << 20,
             depth: 128,
             arguments: 16 << 20,
             calls: 100_000,
-            notes: 256,
+            diagnostics: 256,
         }
     }
 }
@@ -58,8 +58,18 @@ const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)
 
 impl Limits {
     /// The names of all limits.
-    pub const NAMES: [&str; 10] =
-        ["name", "head", "blank", "argument", "early", "thought", "depth", "arguments", "calls", "notes"];
+    pub const NAMES: [&str; 10] = [
+        "name",
+        "header",
+        "blank",
+        "argument",
+        "held_arguments",
+        "thought",
+        "depth",
+        "arguments",
+        "calls",
+        "diagnostics",
+    ];
 
     /// Sets one limit.
     pub fn set(&mut self, limit: &Limit) {
@@ -71,21 +81,21 @@ impl Limits {
     fn field(&mut self, name: &str) -> Option<&mut usize> {
         Some(match name {
             "name" => &mut self.name,
-            "head" => &mut self.head,
+            "header" => &mut self.header,
             "blank" => &mut self.blank,
             "argument" => &mut self.argument,
-            "early" => &mut self.early,
+            "held_arguments" => &mut self.held_arguments,
             "thought" => &mut self.thought,
             "depth" => &mut self.depth,
             "arguments" => &mut self.arguments,
             "calls" => &mut self.calls,
-            "notes" => &mut self.notes,
+            "diagnostics" => &mut self.diagnostics,
             _ => return None,
         })
     }
 }
 
-/// One limit with its value, as `--limit NAME=VALUE` writes it: `head=8KiB`, `calls=64`. Read with [`FromStr`].
+/// One limit with its value, as `--limit NAME=VALUE` writes it: `header=8KiB`, `calls=64`. Read with [`FromStr`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     name: String,
@@ -106,7 +116,7 @@ impl Limit {
             };
             return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
         }
-        let in_bytes = !["depth", "calls", "notes"].contains(&name);
+        let in_bytes = !["depth", "calls", "diagnostics"].contains(&name);
         let value = value.trim();
         let (digits, power) = UNITS
             .iter()
@@ -137,7 +147,7 @@ impl FromStr for Limit {
             Some((name, value)) => Self::new(name.trim(), value),
             None => Err(LimitError {
                 message: format!("`{text}` sets no limit"),
-                hint: "write NAME=VALUE, such as head=8KiB".to_owned(),
+                hint: "write NAME=VALUE, such as header=8KiB".to_owned(),
             }),
         }
     }
@@ -179,23 +189,23 @@ mod tests {
     #[test]
     fn bytes_have_units_and_counts_have_none() {
         let value = |text: &str| text.parse::<Limit>().map(|limit| limit.value).map_err(|error| error.message);
-        assert_eq!(value("head=8KiB"), Ok(8 << 10));
+        assert_eq!(value("header=8KiB"), Ok(8 << 10));
         assert_eq!(value("arguments = 16 MiB"), Ok(16 << 20));
-        assert_eq!(value("early=1GiB"), Ok(1 << 30));
+        assert_eq!(value("held_arguments=1GiB"), Ok(1 << 30));
         assert_eq!(value("name=64B"), Ok(64));
         assert_eq!(value("calls=3"), Ok(3));
         for text in [
             "calls=3KiB",
-            "head=-1",
-            "head=",
-            "head=1.5KiB",
-            "head=8kb",
-            "head=2048GiB",
-            "head=99999999999999999999GiB",
+            "header=-1",
+            "header=",
+            "header=1.5KiB",
+            "header=8kb",
+            "header=2048GiB",
+            "header=99999999999999999999GiB",
         ] {
             assert!(value(text).is_err_and(|message| message.contains("is no value for the limit")), "{text}");
         }
-        assert!(value("head").is_err());
+        assert!(value("header").is_err());
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Sink for Message {
                     call.complete = complete;
                 }
             }
-            Event::Note(diagnostic) => self.diagnostics.push(diagnostic),
+            Event::Diagnostic(diagnostic) => self.diagnostics.push(diagnostic),
         }
     }
 }

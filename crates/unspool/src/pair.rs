@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
+use crate::explanation::Explanation;
 use crate::flow::tokens::Gate;
-use crate::flow::{Wishes, explain};
+use crate::flow::{RequestOptions, explain};
 use crate::format::file::{FormatFile, Off};
 use crate::format::source::{Facts, Source};
 use crate::format::syntax::Format;
@@ -20,7 +21,6 @@ use crate::request::{Prompt, Request, RequestError};
 use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
-use crate::told::Told;
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
 #[derive(Debug, Clone)]
@@ -117,10 +117,10 @@ impl Pair {
         if plan.tables.words.unanswered.as_ref().is_some_and(|key| kwargs.get(key).is_some_and(truthy)) {
             state.undecided = Some(String::new());
         }
-        let (wishes, limits) = (self.wishes(request), Arc::clone(&self.limits));
+        let (request_options, limits) = (self.request_options(request), Arc::clone(&self.limits));
         if let Some(spec) = &plan.checkpoint {
-            plan.check_guarantees(request, wishes.mute)?;
-            let halves = Halves { reasoning: self.inner.reasons, tools: !wishes.mute };
+            plan.check_guarantees(request, request_options.mute)?;
+            let halves = Halves { reasoning: self.inner.reasons, tools: !request_options.mute };
             let mut machine = Machine::new(Arc::clone(spec), halves);
             match &prompt {
                 Known::Nothing => {}
@@ -133,9 +133,9 @@ impl Pair {
                 Phase::Waiting if off || !halves.reasoning || !spec.thinks() => Gate::FromStart,
                 _ => Gate::Closed,
             };
-            return Ok(Parser::new((Arc::clone(&plan), limits), wishes, (state, gate), Some(machine)));
+            return Ok(Parser::new((Arc::clone(&plan), limits), request_options, (state, gate), Some(machine)));
         }
-        Ok(Parser::new((plan, limits), wishes, (state, gate), None))
+        Ok(Parser::new((plan, limits), request_options, (state, gate), None))
     }
 
     /// The same pair with other bounds; nothing is compiled again.
@@ -158,13 +158,13 @@ impl Pair {
         }
     }
 
-    fn wishes(&self, request: &Request) -> Wishes {
-        let own = Wishes {
+    fn request_options(&self, request: &Request) -> RequestOptions {
+        let own = RequestOptions {
             gives_calls: self.inner.gives_calls,
             incomplete: self.inner.setup.incomplete_calls,
             ids: self.inner.setup.call_ids.clone(),
             seed: request.id_seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
-            ..Wishes::default()
+            ..RequestOptions::default()
         };
         own.of(request)
     }
@@ -309,7 +309,7 @@ impl Inner {
     }
 
     /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
-    fn located(&self, key: &str, told: Told) -> SetupError {
+    fn located(&self, key: &str, told: Explanation) -> SetupError {
         if key == "checkpoint" {
             let (half, name) =
                 if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };

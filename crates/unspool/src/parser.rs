@@ -8,17 +8,17 @@ use crate::align::{self, Aligned};
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic_limit::Bounded;
 use crate::event::{Event, Sink};
 use crate::filter::Filters;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
-use crate::flow::{Flow, Wishes};
-use crate::lag::Lag;
+use crate::flow::{Flow, RequestOptions};
 use crate::limits::Limits;
-use crate::notes::Bounded;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
+use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
 mod bytes;
@@ -104,7 +104,7 @@ pub struct Finish {
     /// Output tokens of the thought; `None` without ids.
     pub reasoning_tokens: Option<u64>,
     /// Index of the output token after which reasoning was over; -1: before the output; `None`: never, or no ids.
-    pub gate_step: Option<i64>,
+    pub reasoning_end_token: Option<i64>,
 }
 
 /// Parses one reply. Made by [`Pair::parser`](crate::Pair::parser).
@@ -112,7 +112,7 @@ pub struct Finish {
 pub struct Parser {
     plan: Arc<Plan>,
     limits: Arc<Limits>,
-    wishes: Wishes,
+    request_options: RequestOptions,
     /// Reads with the checkpoint's own template, in a format that has one.
     machine: Option<Machine>,
     memory: Memory,
@@ -131,10 +131,10 @@ struct Memory {
     base: u64,
     utf8: Assembler,
     /// Ids and text that have not found each other.
-    lag: Lag,
+    unaligned: Unaligned,
     filters: Filters,
     /// Diagnostics so far.
-    notes: usize,
+    diagnostics: usize,
 }
 
 /// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
@@ -173,7 +173,7 @@ pub const SNAPSHOT_VERSION: u32 = 3;
 impl Parser {
     pub(crate) fn new(
         (plan, limits): (Arc<Plan>, Arc<Limits>),
-        wishes: Wishes,
+        request_options: RequestOptions,
         (state, gate): (State, Gate),
         machine: Option<Machine>,
     ) -> Self {
@@ -185,37 +185,37 @@ impl Parser {
             hold: String::new(),
             base: 0,
             utf8: Assembler::default(),
-            lag: Lag::default(),
+            unaligned: Unaligned::default(),
             filters,
-            notes: 0,
+            diagnostics: 0,
         };
-        Self { plan, limits, wishes, machine, memory, room: String::new() }
+        Self { plan, limits, request_options, machine, memory, room: String::new() }
     }
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
     pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
-        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.take(delta, &mut sink);
-        self.memory.notes = sink.told;
+        self.memory.diagnostics = sink.told;
     }
 
     #[inline]
     fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
-            (Some(text), []) if self.memory.lag.is_empty() => {
+            (Some(text), []) if self.memory.unaligned.is_empty() => {
                 self.memory.tokens.push_text(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), [id]) if self.memory.lag.is_plain(text, *id, &self.plan) => {
-                self.memory.lag.count(text, 1);
+            (Some(text), [id]) if self.memory.unaligned.is_plain(text, *id, &self.plan) => {
+                self.memory.unaligned.count(text, 1);
                 self.memory.tokens.known = true;
                 self.memory.tokens.push(text.len());
                 self.feed(text, Eof::No, sink);
             }
-            (Some(text), ids) if self.memory.lag.is_empty() && self.plan.all_ordinary(ids) => {
-                self.memory.lag.count(text, ids.len());
+            (Some(text), ids) if self.memory.unaligned.is_empty() && self.plan.all_ordinary(ids) => {
+                self.memory.unaligned.count(text, ids.len());
                 self.memory.tokens.known = true;
                 align::ordinary(text, ids.len(), &mut self.memory.tokens);
                 self.feed(text, Eof::No, sink);
@@ -227,7 +227,7 @@ impl Parser {
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
-        let mut sink = Bounded { sink, told: self.memory.notes, most: self.limits.notes };
+        let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
         let mut tail = String::new();
         self.flush_bytes(&mut tail, &mut sink);
@@ -237,13 +237,17 @@ impl Parser {
         if !filters.is_empty() {
             filters.finish(&mut sink);
         }
-        self.memory.notes = sink.told;
-        Finish { reason: self.reason(reason), reasoning_tokens: self.reasoning_tokens(), gate_step: self.gate_step() }
+        self.memory.diagnostics = sink.told;
+        Finish {
+            reason: self.reason(reason),
+            reasoning_tokens: self.reasoning_tokens(),
+            reasoning_end_token: self.reasoning_end_token(),
+        }
     }
 
     fn reason(&self, engine: Option<FinishReason>) -> FinishReason {
         let engine = engine.unwrap_or_default();
-        let named = matches!(self.wishes.choice, ToolChoice::Named(_));
+        let named = matches!(self.request_options.choice, ToolChoice::Named(_));
         match engine {
             FinishReason::Length => FinishReason::Length,
             _ if self.memory.state.calls > 0 && !named => FinishReason::ToolCalls,
@@ -257,9 +261,9 @@ impl Parser {
         self.memory.tokens.known.then_some(self.memory.tokens.reasoning)
     }
 
-    /// See [`Finish::gate_step`].
+    /// See [`Finish::reasoning_end_token`].
     #[must_use]
-    pub fn gate_step(&self) -> Option<i64> {
+    pub fn reasoning_end_token(&self) -> Option<i64> {
         match self.memory.tokens.gate {
             Gate::Closed => None,
             Gate::FromStart => Some(-1),
@@ -365,20 +369,20 @@ impl Parser {
         tokens.known |= !ids.is_empty();
         let mut kept = std::mem::take(&mut self.room);
         kept.clear();
-        self.memory.lag.take(text, ids, &mut Aligned { plan: &plan, tokens, kept: &mut kept });
+        self.memory.unaligned.take(text, ids, &mut Aligned { plan: &plan, tokens, kept: &mut kept });
         self.feed(&kept, Eof::No, sink);
         self.room = kept;
     }
 
     /// No text comes any more for the ids that wait for it.
     fn flush_lag(&mut self, sink: &mut impl Sink) {
-        if self.memory.lag.is_empty() {
+        if self.memory.unaligned.is_empty() {
             return;
         }
         let plan = Arc::clone(&self.plan);
         let mut kept = String::new();
         let tokens = &mut self.memory.tokens;
-        self.memory.lag.flush(&mut Aligned { plan: &plan, tokens, kept: &mut kept });
+        self.memory.unaligned.flush(&mut Aligned { plan: &plan, tokens, kept: &mut kept });
         self.feed(&kept, Eof::No, sink);
     }
 
@@ -453,7 +457,7 @@ impl Parser {
             self.feed(&text[..before], Eof::No, sink);
             text.drain(..before);
         }
-        sink.event(Event::Note(note));
+        sink.event(Event::Diagnostic(note));
     }
 
     /// Shows the machine what is new, with what it held.
@@ -475,7 +479,7 @@ impl Parser {
         let set = memory.state.runs_on().map(|place| self.plan.tables.set(place));
         let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
         if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
-            let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (text, eof));
+            let mut flow = flow((&self.plan, &self.limits), &self.request_options, memory, sink, (text, eof));
             if flow.may_pass(text) {
                 flow.give(text.len());
                 memory.base += text.len() as u64;
@@ -500,7 +504,7 @@ impl Parser {
             Some(machine) => Run {
                 machine,
                 limits: &self.limits,
-                wishes: &self.wishes,
+                request_options: &self.request_options,
                 state: &mut memory.state,
                 tokens: &mut memory.tokens,
                 sink,
@@ -508,7 +512,7 @@ impl Parser {
             }
             .step(w, eof),
             None => {
-                let mut flow = flow((&self.plan, &self.limits), &self.wishes, memory, sink, (w, eof));
+                let mut flow = flow((&self.plan, &self.limits), &self.request_options, memory, sink, (w, eof));
                 flow.run();
                 flow.pos
             }
@@ -528,7 +532,7 @@ impl Parser {
 #[inline]
 fn flow<'a>(
     (plan, limits): (&'a Plan, &'a Limits),
-    wishes: &'a Wishes,
+    request_options: &'a RequestOptions,
     memory: &'a mut Memory,
     sink: &'a mut dyn Sink,
     (w, eof): (&'a str, Eof),
@@ -536,7 +540,7 @@ fn flow<'a>(
     Flow {
         tables: &plan.tables,
         limits,
-        wishes,
+        request_options,
         s: &mut memory.state,
         tokens: &mut memory.tokens,
         sink,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::explanation::Explanation;
 use crate::flow::tables::{Raw, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
@@ -12,7 +13,6 @@ use crate::request::{Request, RequestError, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 use crate::special::{Special, Specials};
-use crate::told::Told;
 
 /// What every parser of one pair and one set of switches shares.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Raw {
 /// The template that the checkpoint brings, if the format reads with it.
 fn checkpoint_template(setup: &Setup, format: Option<&FormatFile>) -> Result<Option<Arc<TemplateSpec>>, Fault> {
     let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
-    let fault = |told: Told| ("checkpoint".to_owned(), told);
+    let fault = |told: Explanation| ("checkpoint".to_owned(), told);
     let template =
         setup.tokenizer_config.get(key).filter(|t| !t.is_null()).ok_or_else(|| {
             fault(format!("this parser requires `{key}` metadata in the tokenizer configuration").into())

@@ -379,7 +379,7 @@ fn a_special_token_behind_half_a_character_counts() {
         let finish = parser.finish(None, &mut message);
         let text = (message.reasoning.as_str(), message.content.as_str());
         assert_eq!(text, ("a\u{fffd}", "a"), "in groups of {size}");
-        assert_eq!((finish.gate_step, finish.reasoning_tokens), (Some(2), Some(2)), "in groups of {size}");
+        assert_eq!((finish.reasoning_end_token, finish.reasoning_tokens), (Some(2), Some(2)), "in groups of {size}");
     }
 }
 

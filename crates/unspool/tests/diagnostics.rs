@@ -147,7 +147,7 @@ fn of_citations_with_their_places() {
     let reply = Reply { names: ("cohere_command3", "cohere_command3"), text, ..Reply::default() };
     reply.says(DiagnosticKind::TextFiltered, "<co>");
     reply.says(DiagnosticKind::TextFiltered, "</co: 0:[1]>");
-    let few = Setup { limits: Limits { notes: 1, ..Limits::default() }, ..Setup::default() };
+    let few = Setup { limits: Limits { diagnostics: 1, ..Limits::default() }, ..Setup::default() };
     let kinds: Vec<_> = Reply { setup: few, ..reply }.diagnostics().into_iter().map(|note| note.kind).collect();
     let told = [DiagnosticKind::TextFiltered, DiagnosticKind::LimitReached];
     assert_eq!(kinds, told, "the limit holds for filters too");

@@ -50,10 +50,10 @@ fn what_is_cut_before_its_name_is_kept_behind_a_whole_call() {
         assert!(message.tool_calls[0].complete, "{mode:?}: {message:?}");
         let behind = r#"{"name": "half of"#;
         assert_eq!(message.content, if told.is_none() { behind } else { "" }, "{mode:?}");
-        let notes = message.diagnostics.iter().filter(|note| note.text == behind);
-        let notes: Vec<_> = notes.map(|note| (note.kind, note.offset as usize)).collect();
+        let diagnostics = message.diagnostics.iter().filter(|note| note.text == behind);
+        let diagnostics: Vec<_> = diagnostics.map(|note| (note.kind, note.offset as usize)).collect();
         let expected: Vec<_> = told.into_iter().map(|kind| (kind, text.len() - behind.len())).collect();
-        assert_eq!(notes, expected, "{mode:?}: {message:?}");
+        assert_eq!(diagnostics, expected, "{mode:?}: {message:?}");
     }
 }
 

@@ -51,7 +51,7 @@ fn run(pair: &Pair, deltas: &[(String, Vec<u32>)]) -> Answer {
         parser.restore(serde_json::from_str(&saved).expect("the same")).expect("its own snapshot");
     }
     let finish = parser.finish(Some(FinishReason::Stop), &mut message);
-    (message, finish.reasoning_tokens, finish.gate_step)
+    (message, finish.reasoning_tokens, finish.reasoning_end_token)
 }
 
 /// One delta for each token, its text so many characters late.

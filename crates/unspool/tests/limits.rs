@@ -131,7 +131,7 @@ fn small_limits_hold_in_every_cut() {
     }
 }
 
-/// The limit `notes` bounds all diagnostics together, and one more says that there are others.
+/// The limit `diagnostics` bounds all diagnostics together, and one more says that there are others.
 fn bounded(message: &Message, kinds: &[DiagnosticKind], most: usize) {
     let told = &message.diagnostics;
     assert_eq!(told.len(), most + 1, "{kinds:?}");
@@ -145,7 +145,7 @@ fn bounded(message: &Message, kinds: &[DiagnosticKind], most: usize) {
 #[test]
 fn diagnostics_of_all_kinds_are_bounded_together() {
     let most = 40;
-    let limits = || Limits { notes: most, ..Limits::default() };
+    let limits = || Limits { diagnostics: most, ..Limits::default() };
     // A million bytes that are no UTF-8, at once and one by one.
     let ids = vec![0xff; 1_000_000];
     let plain = pair("", "hermes").with_limits(limits());
@@ -171,7 +171,8 @@ fn diagnostics_of_all_kinds_are_bounded_together() {
     let unknown = format!("<tool_call>{calls}</tool_call>").repeat(100);
     bounded(&all_ways(&plain, &unknown, "unknown functions"), &[DiagnosticKind::UnknownFunction], most);
     // With room for all there is no last one.
-    let (told, _) = parse(&plain.with_limits(Limits { notes: 100, ..Limits::default() }), [Delta::text(&unknown)]);
+    let (told, _) =
+        parse(&plain.with_limits(Limits { diagnostics: 100, ..Limits::default() }), [Delta::text(&unknown)]);
     assert_eq!(told.diagnostics.len(), 100);
     assert!(told.diagnostics.iter().all(|note| note.kind == DiagnosticKind::UnknownFunction));
 }

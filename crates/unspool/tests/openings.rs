@@ -22,7 +22,7 @@ const SPECIAL: [&str; 11] = [
 
 /// An answer as far as cuts may not change it.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct Explanation {
     content: String,
     calls: Vec<(String, String)>,
     gate: Option<i64>,
@@ -54,19 +54,19 @@ fn named() -> Value {
     json!({"type": "function", "function": {"name": "ship"}})
 }
 
-fn run(pair: &Pair, choice: &Value, deltas: &[Delta<'_>]) -> Told {
+fn run(pair: &Pair, choice: &Value, deltas: &[Delta<'_>]) -> Explanation {
     let mut message = Message::default();
     let mut parser = pair.parser(&request(choice), Prompt::Unknown).expect("a parser");
     for delta in deltas {
         parser.push(*delta, &mut message);
     }
-    let Finish { gate_step, .. } = parser.finish(Some(FinishReason::Stop), &mut message);
+    let Finish { reasoning_end_token, .. } = parser.finish(Some(FinishReason::Stop), &mut message);
     let calls = message.tool_calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect();
-    Told { content: message.content, calls, gate: gate_step }
+    Explanation { content: message.content, calls, gate: reasoning_end_token }
 }
 
 /// The answer to the pieces' text at every single cut, byte by byte, and to their ids; all must be one.
-fn at_all_cuts(names: (Option<&str>, &str), choice: &Value, pieces: &[&str]) -> Told {
+fn at_all_cuts(names: (Option<&str>, &str), choice: &Value, pieces: &[&str]) -> Explanation {
     let pair = pair(names.0, names.1, pieces);
     let text = pieces.concat();
     let whole = run(&pair, choice, &[Delta::text(&text)]);
@@ -79,7 +79,7 @@ fn at_all_cuts(names: (Option<&str>, &str), choice: &Value, pieces: &[&str]) -> 
     assert_eq!(run(&pair, choice, &single), whole, "{names:?}, {choice}: each character of {text:?}");
     let ids: Vec<u32> = (1..).take(pieces.len()).collect();
     let together = run(&pair, choice, &[Delta::ids(&ids)]);
-    assert_eq!(Told { gate: whole.gate, ..together.clone() }, whole, "{names:?}, {choice}: the ids of {text:?}");
+    assert_eq!(Explanation { gate: whole.gate, ..together.clone() }, whole, "{names:?}, {choice}: the ids of {text:?}");
     let alone: Vec<Delta<'_>> = ids.chunks(1).map(Delta::ids).collect();
     assert_eq!(run(&pair, choice, &alone), together, "{names:?}, {choice}: each id of {text:?}");
     together

@@ -3,7 +3,7 @@
 use serde_json::json;
 use unspool::format::file::{FormatFile, StartState};
 use unspool::{Half, Request};
-use unspool_text::Dice;
+use unspool_text::Rng;
 
 use super::reading::{Read, Reader};
 use super::texts::Pieces;
@@ -48,9 +48,9 @@ fn subject_faults(subject: &Subject, effort: Effort) -> Option<String> {
     let pieces = Pieces::new(&words);
     // The text of a header goes, wherever it comes from.
     let keeps_all = words.iter().all(|words| words.channels.is_none() && words.start.state != StartState::Header);
-    let mut dice = Dice::new(effort.seed);
+    let mut rng = Rng::new(effort.seed);
     for _ in 0..effort.count {
-        let (text, words) = pieces.glued(&mut dice);
+        let (text, words) = pieces.glued(&mut rng);
         let told = |what: &str| Some(format!("{}: {what}\n  text: {text:?}", subject.name()));
         let Ok(whole) = reader.whole(&text) else { return told("the request is refused") };
         match reader.changed(&text, &whole) {

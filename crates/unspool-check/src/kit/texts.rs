@@ -2,7 +2,7 @@
 
 use unspool::format::file::FormatFile;
 use unspool::format::template::{Part, Template};
-use unspool_text::Dice;
+use unspool_text::Rng;
 
 /// Pieces that look like the beginning of something.
 const PIECES: [&str; 26] = [
@@ -59,32 +59,32 @@ impl Pieces {
     }
 
     /// A text, and the words in it that stand nowhere else.
-    pub(super) fn glued(&self, dice: &mut Dice) -> (String, Vec<String>) {
+    pub(super) fn glued(&self, rng: &mut Rng) -> (String, Vec<String>) {
         let (mut out, mut words) = (String::new(), Vec::new());
-        for number in 0..2 + dice.below(14) {
-            match dice.below(8) {
+        for number in 0..2 + rng.below(14) {
+            match rng.below(8) {
                 0 => {
                     let word = format!("zq{number}qz");
                     out.push_str(&word);
                     words.push(word);
                 }
-                1 | 2 => out.push_str(PIECES[dice.below(PIECES.len())]),
+                1 | 2 => out.push_str(PIECES[rng.below(PIECES.len())]),
                 3 => {
                     // A marker that stops in the middle.
-                    let whole = self.any(dice);
+                    let whole = self.any(rng);
                     let ends: Vec<usize> = whole.char_indices().map(|(at, _)| at).collect();
-                    out.push_str(&whole[..ends[dice.below(ends.len())]]);
+                    out.push_str(&whole[..ends[rng.below(ends.len())]]);
                 }
-                _ => out.push_str(self.any(dice)),
+                _ => out.push_str(self.any(rng)),
             }
         }
         (out, words)
     }
 
-    fn any(&self, dice: &mut Dice) -> &str {
+    fn any(&self, rng: &mut Rng) -> &str {
         match self.own.len() {
             0 => "text",
-            count => &self.own[dice.below(count)],
+            count => &self.own[rng.below(count)],
         }
     }
 }

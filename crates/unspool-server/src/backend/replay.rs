@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use unspool::Vocabulary;
-use unspool_text::{Cutter, Dice, Utf8Decoder};
+use unspool_text::{Cutter, Rng, Utf8Decoder};
 
 use super::script::{Script, Token};
 use super::{Backend, BackendError, BackendFault, Job, Pieces, StopReason};
@@ -128,7 +128,7 @@ impl Replay {
         let tokens = match (line.text, line.tokens, line.special_tokens) {
             (Some(text), None, None) => {
                 // Nothing is known of the tokens, so the text is cut as if it were written live.
-                let pieces = Cutter::new(&text, &[], Dice::new(self.outputs.len() as u64));
+                let pieces = Cutter::new(&text, &[], Rng::new(self.outputs.len() as u64));
                 pieces.map(|piece| Token { text: piece.to_owned(), id: None }).collect()
             }
             (None, Some(tokens), None) => decode(tokens)?,

@@ -80,7 +80,7 @@ fn offer(ranks: &Ranks, piece: &[u8], parts: &[Part], at: usize, pairs: &mut Bin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     /// The rule, word for word.
     fn slowly(ranks: &Ranks, piece: &[u8]) -> Vec<u32> {
@@ -99,9 +99,9 @@ mod tests {
     fn merges_are_those_of_the_rule() {
         let entries = ["a", "b", "c", "ab", "ca", "aa", "bc", "abc", "aab", "caab", "abab", "cc", "aaaa"];
         let ranks: Ranks = entries.iter().zip(0..).map(|(text, rank)| (text.as_bytes().into(), rank)).collect();
-        let mut dice = Dice::new(3);
+        let mut rng = Rng::new(3);
         for length in 1..40 {
-            let piece: Vec<u8> = (0..length).map(|_| b"abc"[dice.below(3)]).collect();
+            let piece: Vec<u8> = (0..length).map(|_| b"abc"[rng.below(3)]).collect();
             let mut ids = Vec::new();
             assert_eq!(merge(&ranks, &piece, &mut ids), Some(()));
             let expected = if let Some(id) = ranks.get(&*piece) { vec![*id] } else { slowly(&ranks, &piece) };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use unspool_text::{ModelFolder, PromptRequest, Prompter};
+use unspool_text::{ModelDir, PromptRequest, Prompter};
 
 /// A folder for one test.
 fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
@@ -68,7 +68,7 @@ fn a_checkpoint_is_read() {
             ("generation_config.json", json!({"eos_token_id": [5, 6]}).to_string()),
         ],
     );
-    let model = ModelFolder::open(&path).expect("it is complete");
+    let model = ModelDir::open(&path).expect("it is complete");
     assert_eq!(
         (model.model_type(), model.longest_context(), model.end_tokens()),
         (Some("tide"), Some(512), &[5, 6][..])
@@ -86,7 +86,7 @@ fn a_checkpoint_is_read() {
 #[test]
 fn harmony_needs_no_template() {
     let files = [("tokenizer.json", words()), ("config.json", json!({"model_type": "gpt_oss"}).to_string())];
-    let model = ModelFolder::open(&folder("harmony", &files)).expect("it is complete");
+    let model = ModelDir::open(&folder("harmony", &files)).expect("it is complete");
     let prompter = Prompter::new(Some(&model), None, None).expect("harmony is known");
     let text = prompt(&prompter, None);
     assert!(
@@ -97,10 +97,9 @@ fn harmony_needs_no_template() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let open = |name: &str, files: &[(&str, String)]| {
-        ModelFolder::open(&folder(name, files)).map_err(|error| error.to_string())
-    };
-    assert!(ModelFolder::open(Path::new("no/such/folder")).is_err_and(|error| error.hint.is_some()));
+    let open =
+        |name: &str, files: &[(&str, String)]| ModelDir::open(&folder(name, files)).map_err(|error| error.to_string());
+    assert!(ModelDir::open(Path::new("no/such/folder")).is_err_and(|error| error.hint.is_some()));
     let error = open("empty", &[("config.json", "{}".to_owned())]).expect_err("there is no tokenizer");
     assert!(error.contains("no tokenizer") && error.contains("hint:"), "{error}");
     let error = open("broken", &[("tokenizer.json", "{".to_owned())]).expect_err("it is no JSON");
@@ -111,7 +110,7 @@ fn what_is_missing_is_named() {
     let template = [("tokenizer.json", words()), ("chat_template.jinja", "a\n{% if %}".to_owned())];
     let error = open("template", &template).expect_err("it is no Jinja");
     assert!(error.contains("chat_template.jinja") && error.contains("line 2"), "{error}");
-    let bare = ModelFolder::open(&folder("bare", &[("tokenizer.json", words())])).expect("it has a tokenizer");
+    let bare = ModelDir::open(&folder("bare", &[("tokenizer.json", words())])).expect("it has a tokenizer");
     let error = Prompter::new(Some(&bare), None, None).expect_err("it has no template");
     assert!(error.message.contains("no chat template") && error.hint.is_some(), "{error}");
 }
@@ -160,10 +159,10 @@ fn a_broken_tokenizer_is_told_at_the_start() {
         ("class", "x.tiktoken", "YQ== 0".to_owned()),
     ];
     for (name, file, text) in files {
-        let error = ModelFolder::open(&folder(&format!("broken-{name}"), &[(file, text)])).expect_err(name);
+        let error = ModelDir::open(&folder(&format!("broken-{name}"), &[(file, text)])).expect_err(name);
         assert!(error.message.contains(file) && error.hint.is_some(), "{name}: {error}");
     }
-    let model = ModelFolder::open(&folder("broken-not", &[("tokenizer.json", words())])).expect("it is right");
+    let model = ModelDir::open(&folder("broken-not", &[("tokenizer.json", words())])).expect("it is right");
     for beyond in [5, 4_000_000, u32::MAX] {
         assert!(model.tokenizer().decode(&[1, beyond]).is_err_and(|error| error.message.contains(&beyond.to_string())));
     }

@@ -4,14 +4,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use self::parts::{Head, Short, Unplaced};
+use self::parts::{PendingCall, Short, Unplaced};
 use super::json::{Closers, Passed};
 use super::{Cx, Eof, Follow, Status, Step};
+use crate::explanation::Explanation;
 use crate::format::file::{EnvelopeWords, Shape};
 use crate::json::arguments::Arguments;
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::blanks;
-use crate::told::Told;
 
 mod parts;
 mod structure;
@@ -29,11 +29,11 @@ impl EnvelopeSpec {
     ///
     /// # Errors
     /// A role without a key, or a key with two roles.
-    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, Told> {
+    pub(crate) fn new(words: &EnvelopeWords, follow: &Follow) -> Result<Self, Explanation> {
         if words.shape == Shape::Keys {
             for (role, keys) in [("name", &words.name), ("arguments", &words.arguments)] {
                 if keys.is_empty() {
-                    return Err(Told::new(
+                    return Err(Explanation::new(
                         format!("`tools.envelope.{role}` has no key"),
                         "name the key under which the model writes it, or leave the line out",
                     ));
@@ -43,7 +43,7 @@ impl EnvelopeSpec {
             for (i, (role, keys)) in roles.iter().enumerate() {
                 let other = |key: &String| roles[i + 1..].iter().find(|(_, keys)| keys.contains(key));
                 if let Some((key, (other, _))) = keys.iter().find_map(|key| other(key).map(|o| (key, o))) {
-                    return Err(Told::new(
+                    return Err(Explanation::new(
                         format!("the key `{key}` stands in `tools.envelope.{role}` and in `tools.envelope.{other}`"),
                         "a key has one role; leave it out in one of the two",
                     ));
@@ -138,12 +138,19 @@ pub(crate) struct Envelope {
     /// The object at hand had a call (shape `key`).
     called: bool,
     call: Call,
-    head: Head,
+    header: PendingCall,
 }
 
 impl Default for Envelope {
     fn default() -> Self {
-        Self { at: At::Start, list: false, later: false, called: false, call: Call::default(), head: Head::first() }
+        Self {
+            at: At::Start,
+            list: false,
+            later: false,
+            called: false,
+            call: Call::default(),
+            header: PendingCall::first(),
+        }
     }
 }
 
@@ -185,13 +192,13 @@ impl Envelope {
 
     /// What was read of the list since its last call, as long as no further one is open.
     pub(crate) fn unread(&self) -> String {
-        if self.call.announced { String::new() } else { self.head.element("") }
+        if self.call.announced { String::new() } else { self.header.element("") }
     }
 
     /// Where the JSON of the envelope stands behind the bytes that were taken, as long as no call is open: for passing a value
     /// that is no call on to its own end. `None`: it is no JSON any more.
     pub(crate) fn scan(&self) -> Option<&JsonScan> {
-        if self.call.announced { None } else { self.head.scan.as_ref() }
+        if self.call.announced { None } else { self.header.scan.as_ref() }
     }
 
     /// Reads on.
@@ -202,7 +209,7 @@ impl Envelope {
     pub(crate) fn step(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let announced = self.call.announced;
         if announced {
-            self.head.give_early(cx.out);
+            self.header.give_early(cx.out);
         }
         let mut here = Here { input, at: 0 };
         if announced
@@ -224,7 +231,7 @@ impl Envelope {
             let turn = self.turn(spec, cx, Here { input: &input[..shown], ..here });
             let (Turn::Go(len) | Turn::Wait(len) | Turn::Say(len, _) | Turn::NoCall(len)) = turn;
             here.at += len;
-            if counts && !self.head.count(len, cx.limits) {
+            if counts && !self.header.count(len, cx.limits) {
                 break Status::Broken;
             }
             more = matches!(turn, Turn::Wait(_));
@@ -243,7 +250,7 @@ impl Envelope {
             }
             return Step { consumed: here.at, status };
         }
-        self.head.end_step(&input[..here.at], cx.limits);
+        self.header.end_step(&input[..here.at], cx.limits);
         self.call.announced = status == Status::Named;
         Step { consumed: here.at, status }
     }
@@ -256,14 +263,14 @@ impl Envelope {
             return len;
         }
         let limits = cx.limits;
-        let kept = self.head.early_bytes() + self.call.unplaced.len();
+        let kept = self.header.early_bytes() + self.call.unplaced.len();
         let room = match &self.at {
             At::Arguments(arguments) if arguments.holds() => 0,
             // Within JSON a byte may become six; a member without a place brings its colon and comma along.
-            _ => limits.early.saturating_sub(kept.saturating_add(4)) / 6,
+            _ => limits.held_arguments.saturating_sub(kept.saturating_add(4)) / 6,
         };
         let least = here.input[before..].chars().next().map_or(len, |c| before + c.len_utf8());
-        let mut end = least.max(here.at.saturating_add(room.min(self.head.room(limits)))).min(len);
+        let mut end = least.max(here.at.saturating_add(room.min(self.header.room(limits)))).min(len);
         while !here.input.is_char_boundary(end) {
             end -= 1;
         }
@@ -276,7 +283,7 @@ impl Envelope {
             At::Arguments(_) => self.arguments(spec, cx, here),
             At::Short(what, short) => {
                 let most = if *what == Kept::Key { cx.limits.name.max(spec.longest_key) } else { cx.limits.name };
-                let (announced, head) = (self.call.announced, &mut self.head);
+                let (announced, header) = (self.call.announced, &mut self.header);
                 // A key is none of the call's own then, and stays as it is written.
                 let is_key = *what == Kept::Key && spec.words.shape == Shape::Keys;
                 let Scanned { len, stop } = short.read(rest, most, &mut |end, escape| {
@@ -284,7 +291,7 @@ impl Envelope {
                     match announced {
                         _ if is_key => {}
                         true => Passed::tell(cx.out, at, escape),
-                        false => head.mend(at, escape),
+                        false => header.mend(at, escape),
                     }
                 });
                 if is_key {

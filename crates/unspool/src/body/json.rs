@@ -215,7 +215,7 @@ fn raw(spec: &JsonSpec, cx: &mut Cx<'_>, input: &str, from: usize) -> Step {
 /// Notes that the arguments are no JSON, as of `at`.
 fn not_json(cx: &mut Cx<'_>, at: usize, text: &str) {
     let message = "the arguments are not JSON; they are passed on as the model wrote them";
-    cx.out.note(DiagnosticKind::NotJson, at, text, message);
+    cx.out.report(DiagnosticKind::NotJson, at, text, message);
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::explanation::Explanation;
 use crate::format::file::Tools;
 use crate::format::template::Slot;
 use crate::json::scan::JsonScan;
-use crate::told::Told;
 
 use super::elements::{Elements, ElementsSpec};
 use super::envelope::{Envelope, EnvelopeSpec};
@@ -42,7 +42,7 @@ impl BodySpec {
     ///
     /// # Errors
     /// Words that do not fit together.
-    pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, Told> {
+    pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         Ok(match slot {
             Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, &follow)?),
             Slot::Json => Self::Json(JsonSpec::new(&follow)),

@@ -65,7 +65,7 @@ pub(crate) trait Out {
     /// A piece of the JSON text of the arguments.
     fn args(&mut self, json: &str);
     /// Something odd; `at` is an offset in the input of this step.
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
     /// A slip of the model that was mended.
     fn repaired(&mut self, repair: Repair<'_>);
 }
@@ -85,7 +85,7 @@ pub(crate) struct Repair<'a> {
 
 /// Tells of bytes that have no place in the arguments.
 pub(crate) fn unplaced(out: &mut dyn Out, at: usize, text: &str) {
-    out.note(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
+    out.report(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
 }
 
 /// Writes what a value became. `text` is the value as the model wrote it, which ends `end` bytes into this step's input.

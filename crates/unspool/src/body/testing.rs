@@ -17,7 +17,7 @@ pub(super) struct Run {
     /// What the body left.
     pub(super) rest: String,
     /// Kind and text of each note.
-    pub(super) notes: Vec<(DiagnosticKind, String)>,
+    pub(super) diagnostics: Vec<(DiagnosticKind, String)>,
     /// Where in the text each stands.
     pub(super) places: Vec<usize>,
     /// Where the input of the step begins.
@@ -30,14 +30,14 @@ impl Out for Run {
         self.args.push_str(json);
     }
 
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
         self.places.push(self.shown + at);
-        self.notes.push((kind, Diagnostic::new(kind, 0, text, message).text));
+        self.diagnostics.push((kind, Diagnostic::new(kind, 0, text, message).text));
     }
 
     fn repaired(&mut self, repair: Repair<'_>) {
         self.places.push(self.shown.checked_add_signed(repair.at).expect("a place in the text"));
-        self.notes.push((DiagnosticKind::Repaired, format!("{} -> {}", repair.text, repair.read)));
+        self.diagnostics.push((DiagnosticKind::Repaired, format!("{} -> {}", repair.text, repair.read)));
     }
 }
 

@@ -99,7 +99,7 @@ impl Filters {
         self.at += text.len() as u64;
         let mut gone = |offset: u64, text: &str| {
             let what = "the format's filter takes this out of the text";
-            sink.event(Event::Note(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
+            sink.event(Event::Diagnostic(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
         };
         for stage in stages {
             next.clear();
@@ -132,7 +132,7 @@ impl<S: Sink> Sink for Filtering<'_, S> {
             Event::Reasoning(text) => (Field::Reasoning, text),
             Event::Content(text) => (Field::Content, text),
             other => {
-                if !matches!(other, Event::Note(_)) {
+                if !matches!(other, Event::Diagnostic(_)) {
                     self.filters.flush(self.sink);
                 }
                 self.sink.event(other);
@@ -155,10 +155,10 @@ mod tests {
     fn filtered(name: Filter, text: &str) -> (String, String) {
         let run = |pieces: &[&str]| {
             let mut filters = Filters::new(&[name]);
-            let (mut out, mut notes) = (String::new(), Vec::new());
+            let (mut out, mut diagnostics) = (String::new(), Vec::new());
             let mut sink = |event: Event<'_>| match event {
                 Event::Content(text) => out.push_str(text),
-                Event::Note(note) => notes.push(note),
+                Event::Diagnostic(note) => diagnostics.push(note),
                 _ => {}
             };
             let mut at = 0;
@@ -169,7 +169,7 @@ mod tests {
                 at += piece.len() as u64;
             }
             filters.finish(&mut sink);
-            (out, notes)
+            (out, diagnostics)
         };
         let whole = run(&[text]);
         for (cut, _) in text.char_indices() {

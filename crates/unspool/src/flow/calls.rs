@@ -10,7 +10,7 @@ use super::state::{Call, Late, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
-pub(crate) struct Opened {
+pub(crate) struct CallHeader {
     pub(crate) form: FormId,
     /// A block opens with it.
     pub(crate) block: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Opened {
     /// Offset of `raw` in the output.
     pub(crate) start: u64,
     /// Attributes that mean nothing, as ranges of `raw`.
-    pub(crate) strays: Vec<(usize, usize)>,
+    pub(crate) unplaced: Vec<(usize, usize)>,
     /// Markers and headers that stand there again, as ranges of `raw`.
     pub(crate) repeats: Vec<(usize, usize)>,
 }
@@ -34,7 +34,7 @@ struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
-    notes: Vec<Noted>,
+    diagnostics: Vec<Noted>,
 }
 
 /// What a body said is odd, before its place in the output is known.
@@ -52,7 +52,7 @@ impl<'a> Writer<'a> {
     /// Writes for an open call, at most so many bytes.
     #[inline]
     fn new(sink: &'a mut dyn crate::event::Sink, open: Option<&'a mut OpenCall>, most: usize) -> Self {
-        Self { sink, open, most, notes: Vec::new() }
+        Self { sink, open, most, diagnostics: Vec::new() }
     }
 }
 
@@ -74,7 +74,7 @@ impl Out for Writer<'_> {
             open.full = true;
             let what = "the arguments are longer than the limit; their rest is left out";
             let (kind, text, message) = (DiagnosticKind::LimitReached, open.name.clone(), what.to_owned());
-            self.notes.push(Noted { kind, at: None, text, read: None, message });
+            self.diagnostics.push(Noted { kind, at: None, text, read: None, message });
         }
         if json.is_empty() {
             return;
@@ -87,25 +87,25 @@ impl Out for Writer<'_> {
         }
     }
 
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
         let (text, message) = (text.to_owned(), message.to_owned());
-        self.notes.push(Noted { kind, at: Some(at.cast_signed()), text, read: None, message });
+        self.diagnostics.push(Noted { kind, at: Some(at.cast_signed()), text, read: None, message });
     }
 
     fn repaired(&mut self, Repair { at, text, read, message }: Repair<'_>) {
         let (text, read, message) = (text.to_owned(), Some(read.to_owned()), message.to_owned());
-        self.notes.push(Noted { kind: DiagnosticKind::Repaired, at: Some(at), text, read, message });
+        self.diagnostics.push(Noted { kind: DiagnosticKind::Repaired, at: Some(at), text, read, message });
     }
 }
 
 impl Flow<'_> {
     /// The name is known: the client hears of the call, unless the request wants none.
-    pub(crate) fn announce(&mut self, opened: &Opened, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, opened: &CallHeader, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
         self.tokens.open_gate(opener, self.offset(self.pos));
         let lead = &opened.raw[..origin.lead];
-        if self.wishes.mute || self.s.calls_seen >= self.limits.calls {
+        if self.request_options.mute || self.s.calls_seen >= self.limits.calls {
             if origin.place.thinks() {
                 self.s.thought_done = true;
                 self.lose_lead(opened, lead);
@@ -128,14 +128,15 @@ impl Flow<'_> {
         if origin.place.thinks() {
             self.s.thought_done = true;
         }
-        let given_back = self.wishes.incomplete == IncompleteCalls::Text && !origin.place.thinks();
+        let given_back = self.request_options.incomplete == IncompleteCalls::Text && !origin.place.thinks();
         if !given_back {
             self.lose_lead(opened, lead);
         }
         self.decide_thought();
         let in_block = opened.block || self.s.in_block;
         self.s.in_block = in_block;
-        let raw = (self.wishes.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
+        let raw =
+            (self.request_options.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
         let lead = given_back.then(|| (std::mem::take(&mut self.s.pending) + lead, origin.fresh));
         let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw, lead };
@@ -152,7 +153,7 @@ impl Flow<'_> {
     }
 
     /// White space before a call goes; it is the edge of the piece that ends here.
-    fn lose_lead(&mut self, opened: &Opened, lead: &str) {
+    fn lose_lead(&mut self, opened: &CallHeader, lead: &str) {
         let Origin { place, fresh, .. } = opened.origin;
         if place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
@@ -171,11 +172,11 @@ impl Flow<'_> {
     }
 
     /// Says what of a header means nothing, or stands there again.
-    fn tell_header(&mut self, opened: &Opened) {
+    fn tell_header(&mut self, opened: &CallHeader) {
         let place = |from: usize| opened.start + from as u64;
-        for &(from, to) in &opened.strays {
+        for &(from, to) in &opened.unplaced {
             let why = "this part of the header of a call means nothing";
-            self.note(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
+            self.report(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
         }
         for &(from, to) in &opened.repeats {
             self.repeated(place(from), &opened.raw[from..to]);
@@ -184,7 +185,7 @@ impl Flow<'_> {
 
     /// The request's name of a function that the model calls so.
     fn plain_name<'a>(&self, name: &'a str) -> &'a str {
-        let tools = &self.wishes.tools;
+        let tools = &self.request_options.tools;
         match name.split_once('.') {
             Some((first, second))
                 if self.tables.words.doubled
@@ -200,17 +201,17 @@ impl Flow<'_> {
 
     fn announce_call(&mut self, call: &mut Call, name: &str, id: Option<String>) {
         let name = self.plain_name(name);
-        let filtered = self.wishes.only_first && self.s.calls_seen > 0;
+        let filtered = self.request_options.only_first && self.s.calls_seen > 0;
         let index = (!filtered).then_some(self.s.calls);
         let id = id.unwrap_or_else(|| self.call_id(name));
         self.s.calls_seen += 1;
-        let function = self.wishes.tools.position(name);
+        let function = self.request_options.tools.position(name);
         if filtered {
-            self.note(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
-        } else if self.wishes.misses(function) {
-            self.note(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
-        } else if let Some(fault) = self.wishes.bad_schema(function) {
-            self.note(DiagnosticKind::BadSchema, call.start, name, &fault);
+            self.report(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
+        } else if self.request_options.misses(function) {
+            self.report(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
+        } else if let Some(fault) = self.request_options.bad_schema(function) {
+            self.report(DiagnosticKind::BadSchema, call.start, name, &fault);
         }
         let waiting = call.raw.is_some().then(String::new);
         if !filtered && waiting.is_none() {
@@ -222,8 +223,13 @@ impl Flow<'_> {
 
     /// An id for a call that the model gave none.
     fn call_id(&self, name: &str) -> String {
-        let index = self.wishes.calls_before + self.s.calls_seen;
-        ids::made(&self.wishes.ids, self.tables.words.native_ids.as_deref(), self.wishes.seed, (index, name))
+        let index = self.request_options.calls_before + self.s.calls_seen;
+        ids::made(
+            &self.request_options.ids,
+            self.tables.words.native_ids.as_deref(),
+            self.request_options.seed,
+            (index, name),
+        )
     }
 
     /// Reads a call's body.
@@ -236,23 +242,23 @@ impl Flow<'_> {
         let end = next.map_or(self.w.len(), |at| (at - self.base) as usize);
         let eof = if next.is_some() { Eof::Stop } else { self.eof };
         let input = &self.w[self.pos..end];
-        let tools = &self.wishes.tools;
+        let tools = &self.request_options.tools;
         let schema = call.open.as_ref().and_then(|open| tools.at(open.function?));
         let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
         let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
-        let notes = writer.notes;
+        let diagnostics = writer.diagnostics;
         let start = call.start;
         if let Some(raw) = &mut call.raw {
             raw.push_str(&input[..step.consumed]);
         }
         let at = self.pos;
         self.pos += step.consumed;
-        for noted in notes {
+        for noted in diagnostics {
             let offset = noted.at.map_or(start, |place| self.offset(at).saturating_add_signed(place as i64));
             match noted.read {
                 Some(read) => self.repaired(offset, &noted.text, &read, &noted.message),
-                None => self.note(noted.kind, offset, &noted.text, &noted.message),
+                None => self.report(noted.kind, offset, &noted.text, &noted.message),
             }
         }
         match step.status {
@@ -292,7 +298,7 @@ impl Flow<'_> {
                 let given_back = call.raw.is_some() && call.open.is_some();
                 let behind = if call.open.is_some() { String::new() } else { call.machine.unread() };
                 self.close_call(&mut call, false);
-                if given_back && self.wishes.incomplete == IncompleteCalls::Drop {
+                if given_back && self.request_options.incomplete == IncompleteCalls::Drop {
                     // What follows belongs to the call that is not given either.
                     self.s.place = Place::Broken;
                 } else if given_back {
@@ -309,19 +315,19 @@ impl Flow<'_> {
     fn broken(&mut self, behind: &str) {
         let at = self.offset(self.pos);
         let start = at.saturating_sub(behind.len() as u64);
-        self.note(DiagnosticKind::CallBroken, at, "", "the call's body is not what its syntax allows");
+        self.report(DiagnosticKind::CallBroken, at, "", "the call's body is not what its syntax allows");
         self.s.place = Place::Broken;
         if behind.is_empty() {
             return;
         }
-        match self.wishes.incomplete {
+        match self.request_options.incomplete {
             IncompleteCalls::Stream => self.text_of_place(behind, start),
             IncompleteCalls::Text => {
                 self.s.place = Place::Raw;
                 self.text_of_place(behind, start);
             }
             IncompleteCalls::Drop => {
-                self.note(DiagnosticKind::CallDropped, start, behind, "this call never completed");
+                self.report(DiagnosticKind::CallDropped, start, behind, "this call never completed");
             }
         }
     }
@@ -335,7 +341,7 @@ impl Flow<'_> {
         let Some(open) = call.open.take() else { return };
         let complete = complete && !open.full;
         if self.over() && !complete {
-            self.note(DiagnosticKind::CallCutOff, call.start, &open.name, "the output ended inside this call");
+            self.report(DiagnosticKind::CallCutOff, call.start, &open.name, "the output ended inside this call");
         }
         let Some(waiting) = open.waiting else {
             if let Some(index) = open.index {
@@ -365,11 +371,11 @@ impl Flow<'_> {
             raw.push_str(&self.w[self.pos..]);
             self.pos = self.w.len();
         }
-        if self.wishes.incomplete == IncompleteCalls::Text {
+        if self.request_options.incomplete == IncompleteCalls::Text {
             self.content(&lead.map(|(lead, _)| lead).unwrap_or_default());
             self.content(&raw);
         } else {
-            self.note(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
+            self.report(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::file::{Channels, Route, RouteAs};
 
 use super::Flow;
-use super::calls::Opened;
+use super::calls::CallHeader;
 use super::numbered::AlternativeId;
 use super::scanset::Action;
 use super::state::{Late, Mode, Origin, Place, State};
@@ -210,7 +210,7 @@ impl Flow<'_> {
     /// header must follow.
     pub(crate) fn next_message(&mut self, has_id: bool, marker: usize, end: usize) {
         match self.tables.next_header {
-            Some(opening) if !(has_id && self.tokens.known) => self.open(opening, marker, end),
+            Some(call_header) if !(has_id && self.tokens.known) => self.open(call_header, marker, end),
             _ => self.end_message(marker, marker),
         }
     }
@@ -264,8 +264,9 @@ impl Flow<'_> {
         let machine = self.tables.forms[form].body.machine();
         let origin = Origin { place: Place::Gap, fresh: true, lead: 0, first: 0 };
         self.pos = end;
-        let (name, strays, repeats) = (name.to_owned(), Vec::new(), Vec::new());
-        let opened = Opened { form, block: false, name, id: None, closed: false, origin, raw, start, strays, repeats };
+        let (name, unplaced, repeats) = (name.to_owned(), Vec::new(), Vec::new());
+        let opened =
+            CallHeader { form, block: false, name, id: None, closed: false, origin, raw, start, unplaced, repeats };
         self.announce(&opened, machine);
     }
 

@@ -6,7 +6,7 @@ use crate::scan::{Literal, Match, blanks};
 
 use super::numbered::FormId;
 use super::scanset::At;
-use super::state::{Early, Mode, Origin};
+use super::state::{BeforeName, Mode, Origin};
 use super::{Flow, Go};
 
 /// What stands at a place behind a call.
@@ -54,7 +54,7 @@ impl Flow<'_> {
             }
             Stands::Brackets(len) => {
                 let why = "these brackets close nothing";
-                self.note(DiagnosticKind::UnplacedText, self.offset(self.pos + n), rest[n..len].trim_end(), why);
+                self.report(DiagnosticKind::UnplacedText, self.offset(self.pos + n), rest[n..len].trim_end(), why);
                 self.pos += len;
             }
             Stands::Envelope(lead) => {
@@ -63,7 +63,7 @@ impl Flow<'_> {
                 let origin = Origin { place, fresh: true, lead, first: lead };
                 let machine = self.tables.forms[form].body.machine();
                 self.s.place = place;
-                self.s.mode = Mode::Early(Box::new(Early {
+                self.s.mode = Mode::BeforeName(Box::new(BeforeName {
                     origin,
                     alternative,
                     read: lead,

@@ -31,7 +31,7 @@ impl Flow<'_> {
     /// Whether text that ends before a marker ends in an edge: the white space there goes.
     pub(crate) fn ends_piece(&self, action: Action) -> bool {
         match action {
-            Action::Open(opening) => !self.opens_message(opening),
+            Action::Open(call_header) => !self.opens_message(call_header),
             Action::OpenThought => !self.s.place.thinks(),
             Action::CloseThought => self.s.place.thinks(),
             Action::EndThoughtKeep | Action::EndThoughtDrop | Action::CloseBlock | Action::CloseCall => true,

@@ -69,7 +69,7 @@ impl Flow<'_> {
             }
             return;
         }
-        if !self.wishes.hide_reasoning {
+        if !self.request_options.hide_reasoning {
             self.sink.event(Event::Reasoning(text));
         }
     }
@@ -78,7 +78,7 @@ impl Flow<'_> {
     pub(crate) fn decide_thought(&mut self) {
         if let Some(held) = self.s.undecided.take()
             && !held.is_empty()
-            && !self.wishes.hide_reasoning
+            && !self.request_options.hide_reasoning
         {
             self.sink.event(Event::Reasoning(&held));
         }
@@ -136,20 +136,20 @@ impl Flow<'_> {
                 Place::Dropped => "the format leaves messages to this recipient out",
                 _ => "this text of a broken call has no place in its syntax",
             };
-            self.note(DiagnosticKind::UnplacedText, at, &text, why);
+            self.report(DiagnosticKind::UnplacedText, at, &text, why);
         }
     }
 
     /// Says what is odd.
-    pub(crate) fn note(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
+    pub(crate) fn report(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
         let text = &text[..border(text, self.limits.arguments)];
-        self.sink.event(Event::Note(Diagnostic::new(kind, offset, text, message)));
+        self.sink.event(Event::Diagnostic(Diagnostic::new(kind, offset, text, message)));
     }
 
     /// Says what was mended: `text` stood at `offset` and was read as `read`.
     pub(crate) fn repaired(&mut self, offset: u64, text: &str, read: &str, message: &str) {
         let text = &text[..border(text, self.limits.arguments)];
-        self.sink.event(Event::Note(Diagnostic::repaired(offset, text, read, message)));
+        self.sink.event(Event::Diagnostic(Diagnostic::repaired(offset, text, read, message)));
     }
 
     /// Says that a marker or a header stands there again, and counts once.
@@ -163,7 +163,7 @@ impl Flow<'_> {
         self.give(self.w.len());
         self.tell_unplaced();
         if self.s.place.thinks() && self.offset(self.pos) > 0 {
-            self.note(DiagnosticKind::ThoughtCutOff, self.offset(self.pos), "", "the output ended inside a thought");
+            self.report(DiagnosticKind::ThoughtCutOff, self.offset(self.pos), "", "the output ended inside a thought");
         }
         if let Some(held) = self.s.undecided.take() {
             self.sink.event(Event::Content(&held));

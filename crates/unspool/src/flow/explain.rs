@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::call_header::{Begins, Op, Program};
 use crate::format::template::Slot;
-use crate::head::{Begins, Op, Program};
 use crate::limits::Limits;
 use crate::scan::Literal;
 
@@ -56,10 +56,10 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
         out,
         "limits in bytes: name {}, head {}, blank {}, argument {}, early {}, thought {}, arguments {}; depth {}, calls {}",
         limits.name,
-        limits.head,
+        limits.header,
         limits.blank,
         limits.argument,
-        limits.early,
+        limits.held_arguments,
         limits.thought,
         limits.arguments,
         limits.depth,
@@ -69,8 +69,8 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
 
 fn pattern_line(tables: &Tables, pattern: &Pattern) -> String {
     let action = match pattern.action {
-        Action::Open(opening) => {
-            let all = tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
+        Action::Open(call_header) => {
+            let all = tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
             let list: Vec<String> = all.iter().map(|id| id.at().to_string()).collect();
             format!("may open a call (openings {})", list.join(", "))
         }

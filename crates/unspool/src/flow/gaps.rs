@@ -96,7 +96,7 @@ impl Flow<'_> {
             if self.is_bare_start(left) {
                 self.repeated(offset, left);
             } else {
-                self.note(DiagnosticKind::UnplacedText, offset, left, "no body follows this header");
+                self.report(DiagnosticKind::UnplacedText, offset, left, "no body follows this header");
             }
             self.pos = at;
         }
@@ -114,7 +114,7 @@ impl Flow<'_> {
         let ended = ended.is_some_and(|marker| channels.words.end.iter().any(|end| **end == **marker));
         let held = &self.w[self.pos..self.pos + text];
         if ended && text > 0 && held.split_whitespace().nth(1).is_none() && self.tables.words.raw != Raw::Answers {
-            self.note(DiagnosticKind::UnplacedText, self.offset(self.pos), held, "this word is no header");
+            self.report(DiagnosticKind::UnplacedText, self.offset(self.pos), held, "this word is no header");
             self.pos += text;
         } else if text > 0 {
             self.text_in_gap(self.pos + text, decided);
@@ -145,7 +145,7 @@ impl Flow<'_> {
         let behind = header.strip_prefix(channels.words.start.as_str()).unwrap_or(&header);
         if !channels.is_header(behind) {
             let why = "this header has words that headers do not have";
-            self.note(DiagnosticKind::UnplacedText, self.offset(self.pos), text, why);
+            self.report(DiagnosticKind::UnplacedText, self.offset(self.pos), text, why);
         }
     }
 }

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use crate::body::params::escape;
 use crate::body::{BodyMachine, Eof};
+use crate::call_header::{Cursor, Program};
 use crate::format::template::Slot;
-use crate::head::{Program, Thread};
 use crate::request::ToolChoice;
 use crate::scan::{Match, blanks};
 
-use super::calls::Opened;
-use super::numbered::{AlternativeId, OpeningId};
-use super::opening::in_tags;
+use super::calls::CallHeader;
+use super::numbered::{AlternativeId, CallHeaderId};
+use super::read_header::in_tags;
 use super::state::{Mode, Origin};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
@@ -20,7 +20,7 @@ use super::{Flow, Go};
 /// A whole header.
 struct Header {
     alternative: AlternativeId,
-    thread: Thread,
+    cursor: Cursor,
     name: String,
     id: Option<String>,
 }
@@ -32,31 +32,31 @@ impl Header {
 }
 
 impl Flow<'_> {
-    /// Behind the whole header that thread `i` has read, another call's opener stands: reads on there.
+    /// Behind the whole header that cursor `i` has read, another call's opener stands: reads on there.
     pub(crate) fn another(&mut self, i: usize) -> Go {
         let tables = self.tables;
         let held = &self.w[self.pos..];
-        let Mode::Head(head) = &self.s.mode else { return Go::Wait };
-        let at = head.threads[i].1.pos;
-        let white = tables.alternatives[head.threads[i].0].program.blanks;
+        let Mode::Header(pending) = &self.s.mode else { return Go::Wait };
+        let at = pending.cursors[i].1.pos;
+        let white = tables.alternatives[pending.cursors[i].0].program.blanks;
         let at = at + white.before(&held.as_bytes()[at..]);
         let found = self.header_at(&held.as_bytes()[at..]);
-        let threads: Vec<_> = found.map_or_else(Vec::new, |(opening, len)| {
-            let named = self.alternatives(opening).filter(|i| self.is_named(*i));
-            named.map(|alternative| (alternative, Thread::at(at + len))).collect()
+        let cursors: Vec<_> = found.map_or_else(Vec::new, |(call_header, len)| {
+            let named = self.alternatives(call_header).filter(|i| self.is_named(*i));
+            named.map(|alternative| (alternative, Cursor::at(at + len))).collect()
         });
-        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        head.last = head.last.max(at);
-        let header = head.threads.swap_remove(i);
-        head.before.push(header);
-        head.threads = threads;
+        let Mode::Header(pending) = &mut self.s.mode else { return Go::Wait };
+        pending.last = pending.last.max(at);
+        let header = pending.cursors.swap_remove(i);
+        pending.before.push(header);
+        pending.cursors = cursors;
         Go::Again
     }
 
     /// The opener of a call that stands at the start of `rest`, and how long it is.
-    fn header_at(&self, rest: &[u8]) -> Option<(OpeningId, usize)> {
-        let all = self.tables.headers.iter().filter_map(|(literal, opening)| match literal.at(rest) {
-            Match::Full(n) => Some((*opening, n)),
+    fn header_at(&self, rest: &[u8]) -> Option<(CallHeaderId, usize)> {
+        let all = self.tables.headers.iter().filter_map(|(literal, call_header)| match literal.at(rest) {
+            Match::Full(n) => Some((*call_header, n)),
             _ => None,
         });
         all.max_by_key(|(_, n)| *n)
@@ -68,28 +68,28 @@ impl Flow<'_> {
     }
 
     /// Whether a header that the output ends behind is a call without arguments: its last marker is a special token.
-    pub(crate) fn ends_special(&self, thread: &Thread) -> bool {
+    pub(crate) fn ends_special(&self, cursor: &Cursor) -> bool {
         let rest = &self.w[self.pos..];
-        let header = rest[..thread.pos].trim_end();
+        let header = rest[..cursor.pos].trim_end();
         self.eof == Eof::Stop
-            && rest[thread.pos..].trim().is_empty()
+            && rest[cursor.pos..].trim().is_empty()
             && self.tables.special.iter().any(|special| header.ends_with(special.as_str()))
     }
 
     /// All these headers are calls'; the last one's arguments begin, unless it `is_empty`. False: one has no name.
     pub(crate) fn announce_headers(
         &mut self,
-        headers: Vec<(AlternativeId, Thread)>,
+        headers: Vec<(AlternativeId, Cursor)>,
         (mut origin, is_empty): (Origin, bool),
     ) -> bool {
         let w = self.w;
         let raw = &w[self.pos..];
-        let end = headers.last().map_or(0, |(_, thread)| thread.pos);
+        let end = headers.last().map_or(0, |(_, cursor)| cursor.pos);
         let blanks_in = headers.last().map(|(i, _)| self.tables.alternatives[*i].program.blanks).unwrap_or_default();
         let held = in_tags(&raw[..end], blanks_in);
-        let named = headers.into_iter().map(|(alternative, thread)| {
-            let (name, id) = self.header_name(alternative, &thread, &held);
-            Header { alternative, thread, name, id }
+        let named = headers.into_iter().map(|(alternative, cursor)| {
+            let (name, id) = self.header_name(alternative, &cursor, &held);
+            Header { alternative, cursor, name, id }
         });
         let named: Vec<Header> = named.collect();
         if named.iter().any(|header| header.name.is_empty()) {
@@ -112,50 +112,50 @@ impl Flow<'_> {
     }
 
     /// What a header says that stands there once or more often; its bytes are `raw[from..]` up to its last end.
-    fn opened(&self, same: &[Header], from: usize, (start, raw): (usize, &str)) -> (Opened, BodyMachine) {
+    fn opened(&self, same: &[Header], from: usize, (start, raw): (usize, &str)) -> (CallHeader, BodyMachine) {
         let alternatives = &self.tables.alternatives;
         let last = &same[same.len() - 1];
         let form = alternatives[last.alternative].form;
         let mut again: Vec<(usize, usize)> = Vec::new();
         for (i, header) in same.iter().enumerate() {
-            again.extend(header.thread.repeats.iter().copied());
+            again.extend(header.cursor.repeats.iter().copied());
             if let Some(next) = same.get(i + 1) {
-                let end = header.thread.pos;
-                again.push((end + blanks(&raw.as_bytes()[end..]), next.thread.pos));
+                let end = header.cursor.pos;
+                again.push((end + blanks(&raw.as_bytes()[end..]), next.cursor.pos));
             }
         }
         // An id is one word.
-        let odd = same.iter().filter_map(|header| header.thread.behind_word(Slot::Id, raw));
-        let strays: Vec<_> = last.thread.strays.iter().copied().chain(odd).collect();
+        let odd = same.iter().filter_map(|header| header.cursor.behind_word(Slot::Id, raw));
+        let unplaced: Vec<_> = last.cursor.unplaced.iter().copied().chain(odd).collect();
         let shift = |ranges: &[(usize, usize)]| ranges.iter().map(|(a, b)| (a - from, b - from)).collect();
-        let opened = Opened {
+        let opened = CallHeader {
             form,
             block: same.iter().any(|header| alternatives[header.alternative].block.is_some()),
             name: last.name.clone(),
             id: last.id.clone(),
-            closed: last.thread.closed,
+            closed: last.cursor.closed,
             origin: Origin::default(),
-            raw: raw[from..last.thread.pos].to_owned(),
+            raw: raw[from..last.cursor.pos].to_owned(),
             start: self.offset(start + from),
-            strays: shift(&strays),
+            unplaced: shift(&unplaced),
             repeats: shift(&again),
         };
         (opened, self.tables.forms[form].body.machine())
     }
 
     /// Name and native id, as the request or the slots of an opening say.
-    fn header_name(&self, alternative: AlternativeId, thread: &Thread, held: &str) -> (String, Option<String>) {
+    fn header_name(&self, alternative: AlternativeId, cursor: &Cursor, held: &str) -> (String, Option<String>) {
         let Alternative { guided, program, .. } = &self.tables.alternatives[alternative];
-        match (guided, &self.wishes.choice) {
+        match (guided, &self.request_options.choice) {
             (Guided::Named, ToolChoice::Named(name)) => (name.clone(), None),
-            _ => self.read_name(program, thread, held),
+            _ => self.read_name(program, cursor, held),
         }
     }
 
     /// Name and native id, from the slots of an opening.
-    fn read_name(&self, program: &Program, thread: &Thread, held: &str) -> (String, Option<String>) {
-        let id = thread.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
-        if let Some(name) = thread.value(Slot::Name, held) {
+    fn read_name(&self, program: &Program, cursor: &Cursor, held: &str) -> (String, Option<String>) {
+        let id = cursor.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
+        if let Some(name) = cursor.value(Slot::Name, held) {
             let escaped = self.tables.words.entities && program.is_attribute(Slot::Name);
             let name = if escaped { escape::decode(name) } else { Cow::Borrowed(name) };
             return (name.into_owned(), id.filter(|id| !id.is_empty()));

@@ -3,7 +3,7 @@
 //! [`tables`] compiles a composed pair into one set of patterns for each [`state::Place`]; [`text`] runs them; [`calls`]
 //! opens, reads and closes calls; [`emit`] gives the result out.
 
-mod act;
+mod actions;
 mod calls;
 pub(crate) mod channels;
 mod closers;
@@ -11,11 +11,11 @@ mod edges;
 mod emit;
 pub(crate) mod explain;
 mod gaps;
+mod header_table;
 mod headers;
 pub(crate) mod ids;
 pub(crate) mod numbered;
-mod opening;
-mod openings;
+mod read_header;
 mod roles;
 mod saved;
 pub(crate) mod scanset;
@@ -36,7 +36,7 @@ use tokens::Tokens;
 
 /// What of the request the flow asks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct RequestOptions {
     pub(crate) tools: std::sync::Arc<ToolSet>,
     /// The pair has a tools half that was asked for.
     pub(crate) gives_calls: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Wishes {
     pub(crate) seed: u64,
 }
 
-impl Wishes {
+impl RequestOptions {
     /// What this request asks of the same pair.
     pub(crate) fn of(self, request: &Request) -> Self {
         Self {
@@ -91,7 +91,7 @@ pub(crate) enum Go {
 pub(crate) struct Flow<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) limits: &'a Limits,
-    pub(crate) wishes: &'a Wishes,
+    pub(crate) request_options: &'a RequestOptions,
     pub(crate) s: &'a mut State,
     pub(crate) tokens: &'a mut Tokens,
     pub(crate) sink: &'a mut dyn Sink,
@@ -112,8 +112,8 @@ impl Flow<'_> {
         loop {
             let go = match &self.s.mode {
                 Mode::Text => self.text(),
-                Mode::Head(_) => self.head(),
-                Mode::Early(_) => self.early(),
+                Mode::Header(_) => self.read_header(),
+                Mode::BeforeName(_) => self.held_arguments(),
                 Mode::Body(_) => self.body(),
                 Mode::Closers { .. } => self.closers(),
                 Mode::BlockClosed { .. } => self.block_closed(),

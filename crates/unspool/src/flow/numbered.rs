@@ -32,7 +32,7 @@ macro_rules! number {
 
 number!(
     /// What one literal may open: some alternatives.
-    OpeningId
+    CallHeaderId
 );
 number!(
     /// A way in which calls may open.

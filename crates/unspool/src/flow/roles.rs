@@ -2,17 +2,17 @@
 
 use crate::format::marker::is_word;
 
-use super::numbered::OpeningId;
+use super::numbered::CallHeaderId;
 use super::scanset::Action;
 use super::state::Place;
 use super::tables::Role;
 
-pub(super) fn act(roles: &[Role], action: Action) -> Vec<(Role, Action)> {
+pub(super) fn with_action(roles: &[Role], action: Action) -> Vec<(Role, Action)> {
     roles.iter().map(|role| (role.clone(), action)).collect()
 }
 
-pub(super) fn open(roles: &[(Role, OpeningId)]) -> Vec<(Role, Action)> {
-    roles.iter().map(|(role, opening)| (role.clone(), Action::Open(*opening))).collect()
+pub(super) fn open(roles: &[(Role, CallHeaderId)]) -> Vec<(Role, Action)> {
+    roles.iter().map(|(role, call_header)| (role.clone(), Action::Open(*call_header))).collect()
 }
 
 /// All that a pair looks for, by kind.

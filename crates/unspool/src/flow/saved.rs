@@ -1,7 +1,7 @@
 //! Whether a saved state can go on: its numbers are places in tables and in the bytes that are held.
 
 use super::numbered::{AlternativeId, FormId};
-use super::state::{Head, Mode, Origin, State};
+use super::state::{Mode, Origin, PendingHeader, State};
 use super::tables::Tables;
 
 impl State {
@@ -12,12 +12,17 @@ impl State {
         let origin = |origin: &Origin| origin.lead <= origin.first && hold.is_char_boundary(origin.first);
         let mode = match &self.mode {
             Mode::Text | Mode::Skip(_) => true,
-            Mode::Head(head) => origin(&head.origin) && threads_fit(head, tables, hold),
-            Mode::Early(early) => {
-                let all = early.next.iter().chain([&early.alternative]);
-                let repeats =
-                    early.repeats.iter().all(|(from, to)| *to <= early.read && hold.get(*from..*to).is_some());
-                origin(&early.origin) && hold.is_char_boundary(early.read) && repeats && all.copied().all(alternative)
+            Mode::Header(header) => origin(&header.origin) && cursors_fit(header, tables, hold),
+            Mode::BeforeName(held_arguments) => {
+                let all = held_arguments.next.iter().chain([&held_arguments.alternative]);
+                let repeats = held_arguments
+                    .repeats
+                    .iter()
+                    .all(|(from, to)| *to <= held_arguments.read && hold.get(*from..*to).is_some());
+                origin(&held_arguments.origin)
+                    && hold.is_char_boundary(held_arguments.read)
+                    && repeats
+                    && all.copied().all(alternative)
             }
             Mode::Body(call) => form(call.form),
             Mode::Closers { form: of, next } => tables.forms.get(*of).is_some_and(|form| *next <= form.closers.len()),
@@ -28,10 +33,10 @@ impl State {
     }
 }
 
-fn threads_fit(head: &Head, tables: &Tables, hold: &str) -> bool {
-    head.last <= hold.len()
-        && head.threads.iter().chain(&head.before).all(|(alternative, thread)| {
+fn cursors_fit(header: &PendingHeader, tables: &Tables, hold: &str) -> bool {
+    header.last <= hold.len()
+        && header.cursors.iter().chain(&header.before).all(|(alternative, cursor)| {
             let known = tables.alternatives.get(*alternative);
-            known.is_some_and(|a| (a.message || tables.forms.get(a.form).is_some()) && thread.fits(hold))
+            known.is_some_and(|a| (a.message || tables.forms.get(a.form).is_some()) && cursor.fits(hold))
         })
 }

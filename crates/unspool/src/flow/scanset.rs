@@ -2,7 +2,7 @@
 
 use crate::scan::{FirstBytes, Literal, Match, prefix};
 
-use super::numbered::{OpeningId, TrailId};
+use super::numbered::{CallHeaderId, TrailId};
 
 /// What a pattern does where it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Action {
     /// A header begins.
     Header,
     /// A call or a block of calls may begin: the alternatives in [`super::tables::Tables::openings`].
-    Open(OpeningId),
+    Open(CallHeaderId),
     /// A block of calls ends.
     CloseBlock,
     /// A call's closer that comes late.

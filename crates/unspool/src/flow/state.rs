@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::body::BodyMachine;
-use crate::head::Thread;
+use crate::call_header::Cursor;
 use crate::json::scan::JsonScan;
 
 use super::numbered::{AlternativeId, FormId, TrailId};
@@ -85,9 +85,9 @@ pub(crate) enum Mode {
     /// The patterns of the place.
     Text,
     /// An opening whose name is not read yet. Its bytes are held in the window.
-    Head(Head),
+    Header(PendingHeader),
     /// An envelope whose name is not read yet. Its bytes are held in the window.
-    Early(Box<Early>),
+    BeforeName(Box<BeforeName>),
     /// A call's body.
     Body(Box<Call>),
     /// A call's closers.
@@ -111,11 +111,11 @@ pub(crate) struct Origin {
 
 /// Alternatives still possible.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct PendingHeader {
     pub(crate) origin: Origin,
-    pub(crate) threads: Vec<(AlternativeId, Thread)>,
-    /// Whole headers in front of what the threads read: calls without arguments, if a call follows.
-    pub(crate) before: Vec<(AlternativeId, Thread)>,
+    pub(crate) cursors: Vec<(AlternativeId, Cursor)>,
+    /// Whole headers in front of what the cursors read: calls without arguments, if a call follows.
+    pub(crate) before: Vec<(AlternativeId, Cursor)>,
     /// How far the alternatives fitted that have failed, at most.
     pub(crate) last: usize,
     /// It is the next message that may open, not a call.
@@ -124,7 +124,7 @@ pub(crate) struct Head {
 
 /// An envelope before its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Early {
+pub(crate) struct BeforeName {
     pub(crate) origin: Origin,
     pub(crate) alternative: AlternativeId,
     /// Held bytes that it has read.

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::body::{BodySpec, Follow};
+use crate::call_header::Program;
 use crate::format::file::{AfterThought, Blocks, By, Channels, Escape, Filter, Into, Opener, StartState};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::Program;
 use crate::scan::Literal;
 
 use super::channels::ChannelTables;
-use super::numbered::{AlternativeId, BlockId, FormId, Numbered, OpeningId, TrailId};
-use super::roles::{Messages, Roles, act, open};
+use super::numbered::{AlternativeId, BlockId, CallHeaderId, FormId, Numbered, TrailId};
+use super::roles::{Messages, Roles, open, with_action};
 use super::scanset::{Action, Pattern, ScanSet};
 use super::state::Place;
 use crate::format::marker::{Marker, Strip, literal_text};
@@ -99,7 +99,7 @@ pub(crate) struct Words {
 pub(crate) struct Tables {
     pub(crate) words: Words,
     sets: Vec<ScanSet>,
-    pub(crate) openings: Numbered<OpeningId, Vec<AlternativeId>>,
+    pub(crate) call_headers: Numbered<CallHeaderId, Vec<AlternativeId>>,
     pub(crate) alternatives: Numbered<AlternativeId, Alternative>,
     pub(crate) forms: Numbered<FormId, Form>,
     /// The call whose arguments a message to a function is (channels): the first that does not bring the name itself.
@@ -107,15 +107,15 @@ pub(crate) struct Tables {
     pub(crate) blocks: Numbered<BlockId, Block>,
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
     /// Opening that may begin at any text inside a block (a call without a first literal).
-    pub(crate) bare_in_block: Option<OpeningId>,
+    pub(crate) bare_in_block: Option<CallHeaderId>,
     /// What may stand behind a call's body.
     pub(crate) follow: Follow,
     /// The header of the next message, behind its first marker, where the message before has no end.
-    pub(crate) next_header: Option<OpeningId>,
+    pub(crate) next_header: Option<CallHeaderId>,
     /// The tokens with which the next message begins, wherever they stand.
     pub(crate) message_starts: Vec<u32>,
     /// Openers of calls whose header names them, to find one behind another's header.
-    pub(crate) headers: Vec<(Literal, OpeningId)>,
+    pub(crate) headers: Vec<(Literal, CallHeaderId)>,
     /// Texts that the tokenizer declares special tokens.
     pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
@@ -165,16 +165,16 @@ pub(super) struct Builder<'a> {
     pub(super) forms: Numbered<FormId, Form>,
     pub(super) message_form: Option<FormId>,
     pub(super) blocks: Numbered<BlockId, Block>,
-    pub(super) openings: Numbered<OpeningId, Vec<AlternativeId>>,
+    pub(super) call_headers: Numbered<CallHeaderId, Vec<AlternativeId>>,
     /// First literals of openings, by where they count.
-    pub(super) open_outside: Vec<(Role, OpeningId)>,
-    pub(super) open_inside: Vec<(Role, OpeningId)>,
-    pub(super) open_gap: Vec<(Role, OpeningId)>,
-    pub(super) bare_in_block: Option<OpeningId>,
+    pub(super) open_outside: Vec<(Role, CallHeaderId)>,
+    pub(super) open_inside: Vec<(Role, CallHeaderId)>,
+    pub(super) open_gap: Vec<(Role, CallHeaderId)>,
+    pub(super) bare_in_block: Option<CallHeaderId>,
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
     pub(super) follow: Follow,
-    pub(super) next_header: Option<OpeningId>,
+    pub(super) next_header: Option<CallHeaderId>,
 }
 
 impl Tables {
@@ -189,7 +189,7 @@ impl Tables {
             forms: Numbered::new(),
             message_form: None,
             blocks: Numbered::new(),
-            openings: Numbered::new(),
+            call_headers: Numbered::new(),
             open_outside: Vec::new(),
             open_inside: Vec::new(),
             open_gap: Vec::new(),
@@ -227,8 +227,8 @@ impl Builder<'_> {
         self.role(Marker::read(&[Part::Text(text.to_owned())]), thinking)
     }
 
-    pub(super) fn opening(&mut self, alternatives: Vec<AlternativeId>) -> OpeningId {
-        self.openings.push(alternatives)
+    pub(super) fn call_header(&mut self, alternatives: Vec<AlternativeId>) -> CallHeaderId {
+        self.call_headers.push(alternatives)
     }
 
     fn trail(&mut self, strips: &[Strip]) -> Option<TrailId> {
@@ -268,12 +268,12 @@ impl Builder<'_> {
                     if let Action::Open(a) = patterns[i].action
                         && a != *b
                     {
-                        let mut both = self.openings[a].clone();
-                        both.extend(self.openings[*b].iter().filter(|x| !self.openings[a].contains(x)));
+                        let mut both = self.call_headers[a].clone();
+                        both.extend(self.call_headers[*b].iter().filter(|x| !self.call_headers[a].contains(x)));
                         if patterns[i].lead.is_empty() {
                             patterns[i].lead = role.marker.lead.iter().map(|s| &*s.text).collect::<String>().into();
                         }
-                        patterns[i].action = Action::Open(self.opening(both));
+                        patterns[i].action = Action::Open(self.call_header(both));
                     }
                 }
                 _ => {}
@@ -309,7 +309,7 @@ impl Builder<'_> {
             special: source.declared.to_vec(),
             words,
             sets,
-            openings: self.openings,
+            call_headers: self.call_headers,
             alternatives: self.alternatives,
             message_form: self.message_form,
             forms: self.forms,
@@ -322,14 +322,14 @@ impl Builder<'_> {
     }
 
     /// The openers of calls whose header names them: inside a block first.
-    fn headers(&self) -> Vec<(Literal, OpeningId)> {
-        let names = |opening: &OpeningId| {
-            self.openings[*opening]
+    fn headers(&self) -> Vec<(Literal, CallHeaderId)> {
+        let names = |call_header: &CallHeaderId| {
+            self.call_headers[*call_header]
                 .iter()
                 .any(|i| !self.forms[self.alternatives[*i].form].body.machine().names_itself())
         };
-        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, opening)| names(opening));
-        all.map(|(role, opening)| (Literal::new(&role.marker.literal, role.loose), *opening)).collect()
+        let all = self.open_inside.iter().chain(&self.open_outside).filter(|(_, call_header)| names(call_header));
+        all.map(|(role, call_header)| (Literal::new(&role.marker.literal, role.loose), *call_header)).collect()
     }
 
     /// What there is to look for, by kind.
@@ -356,11 +356,13 @@ impl Builder<'_> {
             outside,
             inside: open(&self.open_inside),
             gap: open(&self.open_gap),
-            framed: [act(&frame_opens, Action::OpenFrame), act(&frame_closes, Action::CloseFrame)].concat(),
-            headers: act(&self.header(), Action::Header),
-            drops: [act(&drops, Action::Drop), act(&self.special_closers(), Action::DropCloser)].concat(),
-            close_blocks: act(&self.close_blocks, Action::CloseBlock),
-            close_calls: act(&self.close_calls, Action::CloseCall),
+            framed: [with_action(&frame_opens, Action::OpenFrame), with_action(&frame_closes, Action::CloseFrame)]
+                .concat(),
+            headers: with_action(&self.header(), Action::Header),
+            drops: [with_action(&drops, Action::Drop), with_action(&self.special_closers(), Action::DropCloser)]
+                .concat(),
+            close_blocks: with_action(&self.close_blocks, Action::CloseBlock),
+            close_calls: with_action(&self.close_calls, Action::CloseCall),
         })
     }
 
@@ -381,8 +383,8 @@ impl Builder<'_> {
         let body = roles(std::slice::from_ref(&words.body), Action::Body);
         let starts: Vec<String> = [&words.start].into_iter().chain(&words.channel).cloned().collect();
         let mut next = roles(&starts, Action::NextMessage);
-        if let Some((role, opening)) = bare {
-            next.extend(body.iter().cloned().chain([(role, Action::Open(opening))]));
+        if let Some((role, call_header)) = bare {
+            next.extend(body.iter().cloned().chain([(role, Action::Open(call_header))]));
         }
         Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }

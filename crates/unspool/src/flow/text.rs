@@ -34,7 +34,7 @@ impl<'a> Flow<'a> {
                 self.give(if ends { self.edge(end) } else { end });
                 return Go::Wait;
             };
-            match self.look(set, at) {
+            match self.peek(set, at) {
                 At::Nothing => from = at + 1,
                 At::Partial => {
                     self.give(if edges { self.edge(at) } else { at });
@@ -43,7 +43,7 @@ impl<'a> Flow<'a> {
                 At::Found(found) => {
                     let ends = edges && self.ends_piece(set.patterns[found.pattern].action);
                     self.give(if ends { self.edge(at) } else { at });
-                    self.act(at, found);
+                    self.apply(at, found);
                     return Go::Again;
                 }
             }
@@ -51,7 +51,7 @@ impl<'a> Flow<'a> {
     }
 
     /// What stands at a place of the window; an opening that this request or place rules out is nothing.
-    fn look(&self, set: &ScanSet, at: usize) -> At {
+    fn peek(&self, set: &ScanSet, at: usize) -> At {
         let tokens = &*self.tokens;
         let base = self.base;
         match set.at(self.w.as_bytes(), at, self.over(), |place, id| tokens.begins(base + place as u64, id)) {
@@ -62,7 +62,7 @@ impl<'a> Flow<'a> {
 
     fn rules_out(&self, set: &ScanSet, found: Found) -> bool {
         match set.patterns[found.pattern].action {
-            Action::Open(opening) => !self.alternatives(opening).any(|_| true),
+            Action::Open(call_header) => !self.alternatives(call_header).any(|_| true),
             _ => false,
         }
     }
@@ -146,20 +146,20 @@ impl<'a> Flow<'a> {
             return Go::Wait;
         }
         let tables = self.tables;
-        match self.look(tables.set(self.s.place), at) {
+        match self.peek(tables.set(self.s.place), at) {
             At::Partial => {
                 self.s.seen = n;
                 Go::Wait
             }
             At::Found(found) => {
                 self.s.seen = 0;
-                self.act(at, found);
+                self.apply(at, found);
                 Go::Again
             }
             At::Nothing => {
-                if let (Place::Block, Some(opening)) = (self.s.place, tables.bare_in_block) {
+                if let (Place::Block, Some(call_header)) = (self.s.place, tables.bare_in_block) {
                     self.s.seen = 0;
-                    self.open(opening, at, at);
+                    self.open(call_header, at, at);
                     return Go::Again;
                 }
                 let first = self.w[at..].chars().next().map_or(0, char::len_utf8);
@@ -246,16 +246,16 @@ impl<'a> Flow<'a> {
         let mut from = self.pos + self.s.seen;
         // A longer header is text: its first bytes, up to the end of the character behind the last that may be held. What
         // shows that no opener begins among them may be some bytes more.
-        let text_end = self.pos + deciding(&self.w[self.pos..], self.limits.head).len();
-        let is_long = text_end - self.pos > self.limits.head;
+        let text_end = self.pos + deciding(&self.w[self.pos..], self.limits.header).len();
+        let is_long = text_end - self.pos > self.limits.header;
         let mut decided = text_end;
         loop {
-            let found = set.candidate(bytes, from).filter(|at| !is_long || *at <= self.pos + self.limits.head);
+            let found = set.candidate(bytes, from).filter(|at| !is_long || *at <= self.pos + self.limits.header);
             let Some(at) = found else {
                 self.s.seen = bytes.len() - self.pos;
                 break;
             };
-            match self.look(set, at) {
+            match self.peek(set, at) {
                 At::Nothing => {
                     let begins = |id| self.tokens.begins(self.offset(at), id);
                     if is_long {
@@ -270,14 +270,14 @@ impl<'a> Flow<'a> {
                 At::Found(found) => {
                     self.s.seen = 0;
                     if self.in_header(at, found) {
-                        self.act(at, found);
+                        self.apply(at, found);
                         self.leave_header(set.patterns[found.pattern].action);
                     }
                     return Go::Again;
                 }
             }
         }
-        if is_long && self.s.seen > self.limits.head {
+        if is_long && self.s.seen > self.limits.header {
             self.header_is_text(text_end, decided.min(bytes.len()));
             return Go::Again;
         }

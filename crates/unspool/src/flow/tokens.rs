@@ -38,12 +38,12 @@ pub(crate) enum Gate {
     /// Before the output.
     FromStart,
     /// In the output; `None` if tokens are not known.
-    Open(Option<Opened>),
+    Open(Option<GateOpen>),
 }
 
 /// Where in the output the gate opened, in tokens from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Opened {
+pub(crate) struct GateOpen {
     /// The token that decided it.
     pub(crate) step: u64,
     /// The first token that is not reasoning.
@@ -125,7 +125,7 @@ impl Tokens {
             let deciding = deciding.unwrap_or(self.queue.len().saturating_sub(1));
             let before = self.queue.iter().take_while(|t| content < decided && t.end <= content).count();
             let content = if content < decided { before.min(deciding) } else { deciding + 1 };
-            Opened { step: self.first + deciding as u64, content: self.first + content as u64 }
+            GateOpen { step: self.first + deciding as u64, content: self.first + content as u64 }
         }));
     }
 

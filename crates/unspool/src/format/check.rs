@@ -4,7 +4,7 @@ use super::file::{FormatFile, List};
 
 use super::syntax::Fault;
 use super::template::{Part, Slot, Template};
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// Which slots a kind of template has.
 struct Kind {
@@ -59,8 +59,9 @@ fn in_template(kind: &Kind, text: &str, key: String) -> Option<Fault> {
     };
     let count = |slot: Slot| slots.iter().filter(|s| **s == slot).count();
     let is_call = kind.key == CALL.key;
-    let told =
-        |what: String, hint: String| Some((key.clone(), Told::new(format!("{what} in template {text:?}"), hint)));
+    let told = |what: String, hint: String| {
+        Some((key.clone(), Explanation::new(format!("{what} in template {text:?}"), hint)))
+    };
     if let Some(slot) = kind.once.iter().find(|slot| count(**slot) == 0) {
         let slot = slot.name();
         return told(
@@ -110,7 +111,7 @@ fn calls(file: &FormatFile) -> Option<Fault> {
     let at = tools.call.iter().position(|text| !names(text))?;
     let what = format!("nothing says which function is called in template {:?}", tools.call[at]);
     let hint = "write `{name}` where its name stands, `{id}` where an id holds it, or `{envelope}` for JSON around name and arguments";
-    Some((entry(CALL.key, &tools.call, at), Told::new(what, hint)))
+    Some((entry(CALL.key, &tools.call, at), Explanation::new(what, hint)))
 }
 
 /// Messages that no text can begin, or whose calls no template reads.
@@ -122,7 +123,7 @@ fn channels(file: &FormatFile) -> Option<Fault> {
     ] {
         if text.trim().is_empty() {
             let hint = format!("write `channels.{key} = \"…\"`: {what}");
-            return Some(("channels".to_owned(), Told::new(format!("there is no `{key}`"), hint)));
+            return Some(("channels".to_owned(), Explanation::new(format!("there is no `{key}`"), hint)));
         }
     }
     let by_itself = |text: &String| Template::parse(text).is_ok_and(|t| t.body().is_some_and(|b| b != Slot::Envelope));
@@ -130,7 +131,7 @@ fn channels(file: &FormatFile) -> Option<Fault> {
     if words.calls.is_some() && !calls.is_empty() && !calls.iter().any(by_itself) {
         let what = "a recipient names the function, but every call's arguments stand in an `{envelope}` with a name of its own";
         let hint = "add a call template with the arguments by themselves, such as `{json}`";
-        return Some(("channels.calls".to_owned(), Told::new(what, hint)));
+        return Some(("channels.calls".to_owned(), Explanation::new(what, hint)));
     }
     None
 }
@@ -154,7 +155,7 @@ pub(crate) fn ends(file: &FormatFile, others: &[FormatFile]) -> Option<Fault> {
     let at = ends.iter().position(unknown)?;
     let what = format!("{:?} neither opens a call, a block or an answer, nor is it in `content.drop`", ends[at]);
     let hint = "write the first marker of what follows the thought, up to its first slot, or leave it out";
-    Some((entry("reasoning.ends", ends, at), Told::new(what, hint)))
+    Some((entry("reasoning.ends", ends, at), Explanation::new(what, hint)))
 }
 
 /// A template from its first marker on.

@@ -1,7 +1,7 @@
 //! Calls that are written as the JSON object that they are: `{"name": {name}, "arguments": {json}}` in a template.
 
 use super::template::Slot;
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// A template whose object is `{envelope}`, and what the object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Keys {
 }
 
 /// Reads a template of a call; `None`: it has no object and no `{envelope}`.
-pub(super) fn unfold(template: &str) -> Result<Option<Unfolded>, Told> {
+pub(super) fn unfold(template: &str) -> Result<Option<Unfolded>, Explanation> {
     let mut at = 0;
     while let Some(open) = template[at..].find('{').map(|i| at + i) {
         let inside = template[open + 1..].trim_start();
@@ -65,9 +65,9 @@ fn framed(before: &str, after: &str, keys: Keys) -> Unfolded {
 }
 
 /// Reads the object that opens at `open`; gives back where it ends.
-fn object(template: &str, open: usize) -> Result<(usize, Keys), Told> {
+fn object(template: &str, open: usize) -> Result<(usize, Keys), Explanation> {
     let fault = |what: &str| {
-        Told::new(
+        Explanation::new(
             format!("{what} in the object of template {template:?}"),
             "write `{\"name\": {name}, \"arguments\": {json}}`, with the keys that the model writes, or `{{name}: {json}}`",
         )

@@ -6,10 +6,10 @@
 use toml::{Table, Value};
 
 use super::object::{Keys, Listed, Unfolded, unfold};
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// A key, and what is wrong with it.
-pub(super) type Fault = (String, Told);
+pub(super) type Fault = (String, Explanation);
 
 /// Takes the words of a resolved file apart.
 pub(super) fn rewrite(table: &mut Table) -> Result<(), Fault> {
@@ -52,7 +52,7 @@ fn header_of_messages(table: &mut Table) -> Result<(), Fault> {
     let Some(header) = channels.remove("header") else { return Ok(()) };
     let wrong = |what: &str| {
         let hint = "write `<|start|>{role}…<|message|>`, with `{channel}`, `{to}` and `{type}` behind their markers";
-        ("channels.header".to_owned(), Told::new(what, hint))
+        ("channels.header".to_owned(), Explanation::new(what, hint))
     };
     let header = header.as_str().ok_or_else(|| wrong("must be a text"))?;
     let mut key = None;
@@ -111,7 +111,7 @@ fn envelope(table: &mut Table) -> Result<(), Fault> {
     }
     let Some((_, first)) = found.first() else { return Ok(()) };
     if let Some((i, _)) = found.iter().find(|(_, other)| other.keys != first.keys) {
-        let told = Told::new("another object than in the first template", "give all templates the same keys");
+        let told = Explanation::new("another object than in the first template", "give all templates the same keys");
         return Err((key(*i), told));
     }
     let bare = found.iter().any(|(_, unfolded)| unfolded.bare) && !tools.contains_key("block");
@@ -249,7 +249,7 @@ fn effort(table: &mut Table) {
 /// The words of a list, which goes; one that is not known is a fault.
 fn taken(table: &mut Table, key: &str, path: &str, known: &[&str]) -> Result<Vec<String>, Fault> {
     let hint = || format!("known are {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "));
-    let fault = |what: String| (path.to_owned(), Told::new(what, hint()));
+    let fault = |what: String| (path.to_owned(), Explanation::new(what, hint()));
     let Some(value) = table.remove(key) else { return Ok(Vec::new()) };
     let words = texts(Some(&value)).ok_or_else(|| fault("must be a text or a list of texts".to_owned()))?;
     match words.iter().find(|word| !known.contains(&word.as_str())) {

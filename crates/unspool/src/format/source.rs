@@ -11,7 +11,7 @@ use super::file::{FormatFile, List, Names};
 use super::old;
 use super::rewrite::{negated, rewrite};
 use super::template::Slot;
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// What a variant's conditions are asked about.
 #[derive(Debug, Clone, Default)]
@@ -202,7 +202,7 @@ impl Source {
         if !says(table, "reasoning", "thought") || [table, &self.base].iter().any(|t| says(t, "start", "state")) {
             return Ok(());
         }
-        let told = Told::new(
+        let told = Explanation::new(
             "is missing: where does a reply begin if the prompt says nothing?",
             "`start.state = \"reasoning\"` if the model thinks unless it is told otherwise, \"content\" if it writes the opener of \
              its thoughts itself",
@@ -262,7 +262,7 @@ impl Source {
     }
 
     /// A fault of a key, found later.
-    pub(crate) fn error(&self, key: &str, told: Told) -> FileError {
+    pub(crate) fn error(&self, key: &str, told: Explanation) -> FileError {
         FileError {
             path: self.path.clone(),
             line: line_of(&self.lines, key),

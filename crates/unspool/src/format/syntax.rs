@@ -4,10 +4,10 @@ use std::ops::Deref;
 
 use super::file::FormatFile;
 use super::template::Template;
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// A key of a format file, and what is wrong with it.
-pub(crate) type Fault = (String, Told);
+pub(crate) type Fault = (String, Explanation);
 
 /// The templates of a format; of each list the first is written, and all are read.
 #[derive(Debug, Clone, Default)]

@@ -186,11 +186,11 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
 /// Adds a slot; `a="{slot}"` becomes an attribute. Gives back what follows.
 fn push_slot<'a>(parts: &mut Vec<Part>, slot: Slot, rest: &'a str) -> &'a str {
     if let (Some(Part::Text(before)), Some(after)) = (parts.last_mut(), rest.strip_prefix('"'))
-        && let Some(head) = before.strip_suffix("=\"")
+        && let Some(header) = before.strip_suffix("=\"")
     {
-        let start = head.rfind(|c: char| c.is_whitespace()).map_or(0, |i| i + 1);
-        let attr = (head[start..].to_owned(), slot);
-        let kept = head[..start].trim_end().to_owned();
+        let start = header.rfind(|c: char| c.is_whitespace()).map_or(0, |i| i + 1);
+        let attr = (header[start..].to_owned(), slot);
+        let kept = header[..start].trim_end().to_owned();
         if kept.is_empty() {
             parts.pop();
         } else {

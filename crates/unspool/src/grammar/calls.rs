@@ -241,8 +241,8 @@ impl<'a> Calls<'a> {
         };
         let name = quoted(&function.name);
         if words.shape == Shape::Key {
-            let head = Node::text(format!("{{{name}: "));
-            return Ok(Node::sequence([head, self.arguments(Slot::Json, function)?, Node::text("}")]));
+            let header = Node::text(format!("{{{name}: "));
+            return Ok(Node::sequence([header, self.arguments(Slot::Json, function)?, Node::text("}")]));
         }
         let mut all = vec![Node::text("{")];
         if let Some(key) = words.id.first() {

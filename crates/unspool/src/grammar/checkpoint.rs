@@ -185,14 +185,14 @@ impl<'a> Writer<'a, '_> {
         match &self.region.content {
             CallContent::Arguments => json(),
             CallContent::Envelope { name, arguments, listed } => {
-                let mut head = String::from(if *listed { "[{" } else { "{" });
-                string(&mut head, name);
-                head.push_str(": ");
-                string(&mut head, &function.name);
-                head.push_str(", ");
-                string(&mut head, arguments);
-                head.push_str(": ");
-                Ok(Node::sequence([Node::text(head), json()?, Node::text(if *listed { "}]" } else { "}" })]))
+                let mut header = String::from(if *listed { "[{" } else { "{" });
+                string(&mut header, name);
+                header.push_str(": ");
+                string(&mut header, &function.name);
+                header.push_str(", ");
+                string(&mut header, arguments);
+                header.push_str(": ");
+                Ok(Node::sequence([Node::text(header), json()?, Node::text(if *listed { "}]" } else { "}" })]))
             }
             CallContent::Tags { tag, json, trimmed } => {
                 Tags::new(self.region, tag, [*json, *trimmed]).arguments(place, function.strict, self.rules)

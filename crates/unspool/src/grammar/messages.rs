@@ -128,24 +128,24 @@ impl<'a> Messages<'a> {
         }
         let said = channels.route.iter().filter(|r| r.r#as == RouteAs::Content && r.to.is_some());
         for name in said.filter_map(|r| r.channel.as_ref()) {
-            let head = Node::text(format!("{marker}{name}{}", channels.body));
+            let header = Node::text(format!("{marker}{name}{}", channels.body));
             let end: Vec<Part> = channels.end.first().map(|e| Part::Text(e.clone())).into_iter().collect();
-            all.push(self.text(&head, &end, wish));
+            all.push(self.text(&header, &end, wish));
         }
         all
     }
 
-    fn text(&self, head: &Node, behind: &[Part], wish: Wish<'_>) -> Piece {
+    fn text(&self, header: &Node, behind: &[Part], wish: Wish<'_>) -> Piece {
         let (frame, end, _) = framed_closer(behind);
         if let Some(schema) = wish.answer {
             let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
-            return self.piece(Node::sequence([head.clone(), json, Node::text(frame)]), None, end);
+            return self.piece(Node::sequence([header.clone(), json, Node::text(frame)]), None, end);
         }
         let without = content_markup(self.words).but(&[end.as_str()]);
         let text = Node::Until { without: without.clone(), end: end.clone() };
         let open = Node::Rest { without: without.and([end]) };
-        let open = Node::sequence([head.clone(), open]);
-        self.piece(Node::sequence([head.clone(), text]), Some(open), String::new())
+        let open = Node::sequence([header.clone(), open]);
+        self.piece(Node::sequence([header.clone(), text]), Some(open), String::new())
     }
 
     fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, GrammarError> {

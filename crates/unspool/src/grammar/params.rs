@@ -221,14 +221,14 @@ impl<'a> Params<'a> {
     /// The template with a key, a word for the type, and a value with its end.
     fn written(&self, key: &Node, word: &str, value: Node) -> Node {
         let at = self.template.position(|s| s == Slot::Value).unwrap_or(self.template.parts.len());
-        let head = fill::spelled(&self.template.parts[..at], self.compact);
-        let head = fill::parts(&head, &mut |slot| match slot {
+        let header = fill::spelled(&self.template.parts[..at], self.compact);
+        let header = fill::parts(&header, &mut |slot| match slot {
             Slot::Key => Ok(key.clone()),
             Slot::Type | Slot::String => Ok(Node::text(word)),
             _ => Ok(Node::nothing()),
         });
-        let head = head.unwrap_or_default();
-        Node::sequence(head.into_iter().chain([value]).chain(self.behind.iter().cloned()))
+        let header = header.unwrap_or_default();
+        Node::sequence(header.into_iter().chain([value]).chain(self.behind.iter().cloned()))
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Arguments {
     /// A value that is passed on.
     Verbatim(JsonCopy),
     /// A string of which it is not known yet whether it holds JSON.
-    Opened(Box<Opened>),
+    OpenString(Box<OpenString>),
     /// A string that holds JSON.
     Quoted(Box<Quoted>),
 }
@@ -50,7 +50,7 @@ pub(crate) enum Progress {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Opened {
+pub(crate) struct OpenString {
     /// As the model wrote it, from its opening quote on.
     raw: String,
     /// So far it says so many letters of `null`, and white space around them.
@@ -69,7 +69,7 @@ pub(crate) struct Quoted {
 impl Arguments {
     /// Whether text is held of which it is not known yet what it is.
     pub(crate) fn holds(&self) -> bool {
-        matches!(self, Self::Opened(_) | Self::Null(_))
+        matches!(self, Self::OpenString(_) | Self::Null(_))
     }
 
     /// Whether anything but white space has come.
@@ -103,13 +103,13 @@ impl Arguments {
                     *self = match input.as_bytes().get(at) {
                         None => return (at, Progress::More),
                         Some(b'n') => Self::Null(0),
-                        Some(b'"') => Self::Opened(Box::default()),
+                        Some(b'"') => Self::OpenString(Box::default()),
                         Some(_) => Self::Verbatim(JsonCopy::default()),
                     };
                     continue;
                 }
                 Self::Null(read) => null(read, rest, out),
-                Self::Opened(opened) => {
+                Self::OpenString(opened) => {
                     let (len, holds) = opened.read(rest, limits.blank);
                     match holds {
                         Holds::Unclear => (len, Progress::More),
@@ -146,7 +146,7 @@ impl Arguments {
                 false
             }
             Self::Verbatim(copy) => copy.finish(out),
-            Self::Opened(opened) => {
+            Self::OpenString(opened) => {
                 let mut copy = JsonCopy::default();
                 copy.copy(&opened.raw, JsonScan::DEEPEST, &mut Behind { out, base: -opened.raw.len().cast_signed() });
                 copy.finish(out);
@@ -208,7 +208,7 @@ enum Holds {
     Text,
 }
 
-impl Opened {
+impl OpenString {
     /// Reads one character after the other until it is plain what the string holds.
     fn read(&mut self, input: &str, limit: usize) -> (usize, Holds) {
         for (at, c) in input.char_indices() {

@@ -13,30 +13,32 @@ impl Parser {
     /// Something was decided already that depends on it: a call has begun, or reasoning was given or kept that it would not.
     /// The parser is then as it was.
     pub fn set_request(&mut self, request: &Request) -> Result<(), RequestError> {
-        let wishes = self.wishes.clone().of(request);
+        let request_options = self.request_options.clone().of(request);
         let state = &self.memory.state;
         let undecided = match state.mode {
             Mode::Text => true,
             // Which openings count depends on the choice.
-            Mode::Head(_) | Mode::Early(_) | Mode::Skip(_) => wishes.choice == self.wishes.choice,
+            Mode::Header(_) | Mode::BeforeName(_) | Mode::Skip(_) => {
+                request_options.choice == self.request_options.choice
+            }
             Mode::Body(_) | Mode::Closers { .. } | Mode::BlockClosed { .. } => false,
         };
         let late = |what: &str| {
             Err(RequestError::new(&format!("the request comes too late: {what}"))
                 .hint("make the parser with the request, or set it before the first call"))
         };
-        let passed_on = self.wishes.mute && (state.place == Place::Raw || state.opener_is_text);
+        let passed_on = self.request_options.mute && (state.place == Place::Raw || state.opener_is_text);
         if !undecided || state.calls_seen > 0 || passed_on {
             return late("a call has begun");
         }
-        if wishes.hide_reasoning != self.wishes.hide_reasoning && state.reasoning_said {
+        if request_options.hide_reasoning != self.request_options.hide_reasoning && state.reasoning_said {
             return late("`include_reasoning` is another one, and reasoning has begun");
         }
-        self.plan.check_guarantees(request, wishes.mute)?;
+        self.plan.check_guarantees(request, request_options.mute)?;
         if let Some(machine) = &mut self.machine {
-            machine.want_calls(!wishes.mute);
+            machine.want_calls(!request_options.mute);
         }
-        self.wishes = wishes;
+        self.request_options = request_options;
         Ok(())
     }
 }

@@ -8,10 +8,10 @@ mod typed;
 
 use serde_json::value::RawValue;
 
+use crate::call_header::ends_name;
 use crate::format::file::Escape;
 use crate::format::syntax::Format;
 use crate::format::template::Slot;
-use crate::head::ends_name;
 use crate::limits::Limits;
 use crate::schema::FunctionSchema;
 

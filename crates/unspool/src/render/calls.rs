@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use crate::call_header::ends_name;
 use crate::format::file::{Channels, Container, Group, RouteAs, Shape};
 use crate::format::marker::literal_text;
 use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
-use crate::head::ends_name;
 use crate::json::write::string;
 use crate::limits::Limits;
 use crate::message::{Message, ToolCall};
@@ -82,10 +82,10 @@ impl<'a> Calls<'a> {
             if call.arguments.len() > limits.arguments {
                 return Err(RenderError::at(&place, "are longer than the limit `arguments` allows"));
             }
-            if self.opening(call) > limits.head {
+            if self.opening(call) > limits.header {
                 return Err(RenderError::at(
                     &place,
-                    "have no place: the call's opening is longer than the limit `head`",
+                    "have no place: the call's opening is longer than the limit `header`",
                 ));
             }
         }
@@ -134,7 +134,7 @@ impl<'a> Calls<'a> {
                     writer.out.push_str(self.between());
                 }
                 let parts = self.message(self.template, *run);
-                writer.piece(&parts, &mut Head { calls: self, run: *run })?;
+                writer.piece(&parts, &mut HeaderWriter { calls: self, run: *run })?;
             }
             return Ok(());
         };
@@ -239,26 +239,26 @@ impl Fill for Block<'_> {
     fn slot(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
         let Some(first) = self.runs.first() else { return Ok(()) };
         if slot != Slot::Calls {
-            return Head { calls: self.calls, run: *first }.slot(slot, out);
+            return HeaderWriter { calls: self.calls, run: *first }.slot(slot, out);
         }
         for (i, run) in self.runs.iter().enumerate() {
             if i > 0 {
                 out.push_str(self.calls.between());
             }
-            let mut head = Head { calls: self.calls, run: *run };
-            fill_parts(&self.calls.template.parts, !out.is_empty(), out, &mut head)?;
+            let mut header = HeaderWriter { calls: self.calls, run: *run };
+            fill_parts(&self.calls.template.parts, !out.is_empty(), out, &mut header)?;
         }
         Ok(())
     }
 }
 
 /// Fills one call template.
-struct Head<'a> {
+struct HeaderWriter<'a> {
     calls: &'a Calls<'a>,
     run: Run<'a>,
 }
 
-impl Fill for Head<'_> {
+impl Fill for HeaderWriter<'_> {
     fn slot(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
         let Some(call) = self.run.calls.first() else { return Ok(()) };
         let position = self.run.first;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use crate::call_header::{Advance, Cursor, Program};
 use crate::format::file::Container;
 use crate::format::template::{Part, Slot};
-use crate::head::{Advance, Program, Thread};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
 
@@ -56,18 +56,18 @@ fn joined(text: &str, after: &str, most: usize) -> String {
 
 /// How a call may begin whose literal is none by itself.
 #[derive(Debug)]
-pub(crate) struct Opening {
-    head: Program,
+pub(crate) struct HeaderPattern {
+    header: Program,
     body: Option<Slot>,
     container: Container,
     /// It counts only where nothing precedes.
     only_at_start: bool,
 }
 
-impl Opening {
+impl HeaderPattern {
     /// The opening of calls written with these parts up to the body.
     pub(crate) fn new(parts: &[Part], body: Option<Slot>, loose: bool) -> Self {
-        Self { head: Program::new(parts, loose), body, container: Container::default(), only_at_start: false }
+        Self { header: Program::new(parts, loose), body, container: Container::default(), only_at_start: false }
     }
 
     /// What the JSON of an envelope is.
@@ -84,7 +84,7 @@ impl Opening {
 
     /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
     pub(crate) fn begins_in(&self, text: &str, after: &str, limits: &Limits) -> bool {
-        let joined = joined(text, after, limits.head);
+        let joined = joined(text, after, limits.header);
         let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
         self.places(places, &joined).any(|at| self.fits(&joined, at, limits))
     }
@@ -97,7 +97,7 @@ impl Opening {
     fn fits(&self, joined: &str, at: usize, limits: &Limits) -> bool {
         let rest = &joined[at..];
         // An opener that stands there twice counts once.
-        if let Some(opener) = self.head.first_literal()
+        if let Some(opener) = self.header.first_literal()
             && let Match::Full(n) = opener.at(rest.as_bytes())
         {
             let again = n + blanks(&rest.as_bytes()[n..]);
@@ -105,11 +105,11 @@ impl Opening {
                 return self.fits(joined, at + again, limits);
             }
         }
-        let mut thread = Thread::at(0);
-        if thread.advance(&self.head, rest, true, limits) != Advance::Accept {
+        let mut cursor = Cursor::at(0);
+        if cursor.advance(&self.header, rest, true, limits) != Advance::Accept {
             return false;
         }
-        let body = &rest.as_bytes()[thread.pos..];
+        let body = &rest.as_bytes()[cursor.pos..];
         let first = body.get(blanks(body)).copied();
         match (self.body, self.container) {
             (Some(Slot::Envelope), Container::Object) | (Some(Slot::Json), _) => first == Some(b'{'),
@@ -199,7 +199,7 @@ mod tests {
         let call = Template::parse("{name}({kwargs})").unwrap();
         assert!(!is_markup(block.first_literal().unwrap()));
         let parts = [&block.parts[..1], &call.parts[..2]].concat();
-        let opening = Opening::new(&parts, call.body(), false).only_at_start(true);
+        let opening = HeaderPattern::new(&parts, call.body(), false).only_at_start(true);
         assert!(opening.begins_in(" [tide(x", "", &Limits::default()));
         assert!(!opening.begins_in("[1] See tide(x)", "", &Limits::default()));
         assert!(!opening.begins_in("As in [tide(x)]", "", &Limits::default()));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_plain_word_is_an_opening_only_before_its_body() {
         let call = Template::parse("functools{envelope}").unwrap();
-        let opening = Opening::new(&call.parts[..1], call.body(), false).container(Container::Array);
+        let opening = HeaderPattern::new(&call.parts[..1], call.body(), false).container(Container::Array);
         assert!(opening.begins_in("import functools", "[{", &Limits::default()));
         assert!(!opening.begins_in("import functools, then [x]", "", &Limits::default()));
     }

@@ -120,7 +120,7 @@ pub(super) fn check_answer(
     }
     check_text(ANSWER, text, follows, &words.in_content())?;
     check_filters(ANSWER, text, words)?;
-    if words.plain_openings().iter().any(|o| o.begins_in(text, follows, words.limits)) {
+    if words.plain_headers().iter().any(|o| o.begins_in(text, follows, words.limits)) {
         return refuse("has text that the format reads as the beginning of a call");
     }
     let calls_follow = !message.tool_calls.is_empty();

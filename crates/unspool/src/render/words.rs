@@ -10,7 +10,7 @@ use crate::scan::{Cut, cuts};
 use crate::switches::{kwargs, thinks};
 
 use super::RenderError;
-use super::markup::{Literals, Opening};
+use super::markup::{HeaderPattern, Literals};
 
 /// How thinking stands when the reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,24 +163,24 @@ impl<'a> Words<'a> {
     }
 
     /// How calls begin whose opener is no markup by itself.
-    pub(crate) fn plain_openings(&self) -> Vec<Opening> {
+    pub(crate) fn plain_headers(&self) -> Vec<HeaderPattern> {
         let Some(file) = self.tools else { return Vec::new() };
         let only_at_start = file.tools.r#where == Where::Start;
         let mut openings = Vec::new();
         let mut add = |parts: &[Part], call: &Template| {
             openings.push(
-                Opening::new(parts, call.body(), file.tools.loose)
+                HeaderPattern::new(parts, call.body(), file.tools.loose)
                     .container(file.tools.envelope.container)
                     .only_at_start(only_at_start),
             );
         };
         for call in self.calls {
-            let head = call.before(Slot::is_body);
+            let header = call.before(Slot::is_body);
             if call.first_literal().is_some_and(|l| !is_markup(l)) {
-                add(head, call);
+                add(header, call);
             }
             for block in self.blocks.iter().filter(|b| b.first_literal().is_some_and(|l| !is_markup(l))) {
-                add(&[block.before(|s| s == Slot::Calls), head].concat(), call);
+                add(&[block.before(|s| s == Slot::Calls), header].concat(), call);
             }
         }
         openings

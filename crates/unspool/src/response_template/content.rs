@@ -11,9 +11,9 @@ use super::delimiter::regex;
 use super::json::{Node, Style};
 use super::spec::Table;
 use super::value::Val;
+use crate::explanation::Explanation;
 use crate::format::file::Silent;
 use crate::schema::Kinds;
-use crate::told::Told;
 use crate::typing::{Converted, Rules, Want, convert};
 
 /// A parser for one value.
@@ -107,7 +107,7 @@ impl PairParser {
 
 impl ContentParser {
     /// Reads `content` and `content_args` of a field.
-    pub(super) fn parse(field: &Table<'_>) -> Result<Self, Told> {
+    pub(super) fn parse(field: &Table<'_>) -> Result<Self, Explanation> {
         let name = field.get("content").map_or(Ok("text"), |v| field.text("content", v))?;
         let empty = Value::Object(serde_json::Map::new());
         let args = Table::new(field.get("content_args").unwrap_or(&empty), &field.path("content_args"))?;
@@ -116,7 +116,7 @@ impl ContentParser {
     }
 
     /// The parser of a name with its arguments; nothing if there is none of that name.
-    fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, Told> {
+    fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, Explanation> {
         let parser = match name {
             "text" => {
                 args.only(&["strip"])?;
@@ -263,7 +263,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// The parser of a tag's or line's value: `{"name": …, "args": {…}}`, or a name alone; without one the text is the value.
-fn value_parser(args: &Table<'_>) -> Result<PairParser, Told> {
+fn value_parser(args: &Table<'_>) -> Result<PairParser, Explanation> {
     let Some(value) = args.get("value_parser") else { return Ok(PairParser::Text { strip: false }) };
     let unknown = || args.wrong("value_parser", "names no parser", "known are text, int, float, bool, json");
     let Value::Object(_) = value else {
@@ -280,7 +280,7 @@ fn value_parser(args: &Table<'_>) -> Result<PairParser, Told> {
     }
 }
 
-fn string_delims(args: &Table<'_>) -> Result<Vec<(String, String)>, Told> {
+fn string_delims(args: &Table<'_>) -> Result<Vec<(String, String)>, Explanation> {
     let Some(value) = args.get("string_delims") else { return Ok(Vec::new()) };
     let pair = |value: &Value| match value.as_array().map(Vec::as_slice) {
         Some([Value::String(open), Value::String(close)]) if !open.is_empty() && !close.is_empty() => {

@@ -39,7 +39,7 @@ pub(crate) trait MachineOut {
     /// Reasoning is over: the byte before `at` says so. It may be said again.
     fn answering(&mut self, at: usize);
     /// Something odd.
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
 }
 
 /// What a machine may ask for in a step.
@@ -381,13 +381,13 @@ impl Machine {
                 }
                 for text in &read.left {
                     let message = "this text of a region of calls has no place in its calls";
-                    input.cx.out.note(DiagnosticKind::UnplacedText, region.start, text, message);
+                    input.cx.out.report(DiagnosticKind::UnplacedText, region.start, text, message);
                 }
             }
             None => {
                 let raw = input.text.get(at.max(input.prompt)..closer.end).unwrap_or_default();
                 let message = "the region holds no call that can be read; its text is content";
-                input.cx.out.note(DiagnosticKind::NoCallFollows, input.own(at), raw, message);
+                input.cx.out.report(DiagnosticKind::NoCallFollows, input.own(at), raw, message);
                 self.say(input, Kind::Content, at..closer.end);
             }
         }
@@ -398,7 +398,7 @@ impl Machine {
     fn too_long(&mut self, input: &mut Input<'_, '_>, at: usize, end: usize) -> Move {
         let end = next_border(input.text, end);
         let message = "a region of calls is too long to wait for its end; its text is content";
-        input.cx.out.note(DiagnosticKind::LimitReached, input.own(at), "", message);
+        input.cx.out.report(DiagnosticKind::LimitReached, input.own(at), "", message);
         self.say(input, Kind::Content, at..end);
         self.state.region = Region::Outside;
         Move::Go(end)
@@ -499,5 +499,5 @@ impl MachineOut for Silence {
     fn content(&mut self, _: &str, _: Range<usize>) {}
     fn call(&mut self, _: Call<'_>) {}
     fn answering(&mut self, _: usize) {}
-    fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
+    fn report(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::content::{ContentParser, PairParser};
 use super::delimiter::{Delimiter, Pattern, regex};
 use super::transform::Shape;
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 /// A checked template.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct Halves {
 
 impl TemplateSpec {
     /// Reads and checks a template.
-    pub(crate) fn parse(template: &Value) -> Result<Self, Told> {
+    pub(crate) fn parse(template: &Value) -> Result<Self, Explanation> {
         let top = Table::new(template, "response_template")?;
         top.only(&["version", "defaults", "fields", "start_anchor", "start_anchor_pattern"])?;
         if top.get("version").is_some_and(|version| version.as_u64() != Some(1)) {
@@ -97,13 +97,13 @@ impl TemplateSpec {
     }
 
     /// Whether the template has the fields that these halves need. One without thoughts serves calls alone.
-    pub(crate) fn serves(&self, halves: Halves) -> Result<(), Told> {
+    pub(crate) fn serves(&self, halves: Halves) -> Result<(), Explanation> {
         for (needed, kind, field, flag) in [
             (halves.reasoning && !halves.tools, Kind::Thinking, "thinking", "--reasoning-parser"),
             (halves.tools, Kind::ToolCalls, "tool_calls", "--tool-call-parser"),
         ] {
             if needed && !self.fields.iter().any(|f| f.kind == kind) {
-                return Err(Told::new(
+                return Err(Explanation::new(
                     format!("response_template.fields: there is no `{field}`, which {flag} needs"),
                     format!("leave out {flag}, or name a parser that knows this model"),
                 ));
@@ -133,7 +133,7 @@ impl TemplateSpec {
     }
 }
 
-fn anchor(top: &Table<'_>) -> Result<Anchor, Told> {
+fn anchor(top: &Table<'_>) -> Result<Anchor, Explanation> {
     match (top.get("start_anchor"), top.get("start_anchor_pattern")) {
         (Some(_), Some(_)) => Err(top.both("start_anchor", "start_anchor_pattern")),
         (Some(value), None) => Ok(Anchor::Literals(top.literals("start_anchor", value)?)),
@@ -162,7 +162,7 @@ impl Field {
         }
     }
 
-    fn parse(table: &Table<'_>, kind: Kind) -> Result<Self, Told> {
+    fn parse(table: &Table<'_>, kind: Kind) -> Result<Self, Explanation> {
         table.only(&[
             "open",
             "open_pattern",
@@ -214,7 +214,7 @@ impl Field {
     }
 
     /// What serving asks of a field.
-    fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), Told> {
+    fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), Explanation> {
         if self.kind == Kind::ToolCalls && self.open.is_none() {
             return Err(table.wrong("open", "is missing", "say with `open` or `open_pattern` where calls begin"));
         }
@@ -236,7 +236,7 @@ impl Field {
     }
 }
 
-fn delimiter(table: &Table<'_>, literal: &str, pattern: &str) -> Result<Option<Delimiter>, Told> {
+fn delimiter(table: &Table<'_>, literal: &str, pattern: &str) -> Result<Option<Delimiter>, Explanation> {
     match (table.get(literal), table.get(pattern)) {
         (Some(_), Some(_)) => Err(table.both(literal, pattern)),
         (Some(value), None) => Ok(Some(Delimiter::literals(table.literals(literal, value)?))),
@@ -256,10 +256,10 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(value: &'a Value, at: &str) -> Result<Self, Told> {
+    pub(super) fn new(value: &'a Value, at: &str) -> Result<Self, Explanation> {
         match value {
             Value::Object(map) => Ok(Self { at: at.to_owned(), map }),
-            _ => Err(Told::new(
+            _ => Err(Explanation::new(
                 format!("{at}: must be an object"),
                 "look at the `response_template` of the tokenizer's configuration",
             )),
@@ -276,36 +276,36 @@ impl<'a> Table<'a> {
     }
 
     /// Refuses unknown keys.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Told> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Explanation> {
         match self.map.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(self.error(&format!("unknown key `{key}`"), &format!("known are {}", known.join(", ")))),
             None => Ok(()),
         }
     }
 
-    pub(super) fn error(&self, what: &str, hint: &str) -> Told {
-        Told::new(format!("{}: {what}", self.at), hint)
+    pub(super) fn error(&self, what: &str, hint: &str) -> Explanation {
+        Explanation::new(format!("{}: {what}", self.at), hint)
     }
 
-    pub(super) fn wrong(&self, key: &str, what: &str, hint: &str) -> Told {
-        Told::new(format!("{}: {what}", self.path(key)), hint)
+    pub(super) fn wrong(&self, key: &str, what: &str, hint: &str) -> Explanation {
+        Explanation::new(format!("{}: {what}", self.path(key)), hint)
     }
 
-    fn both(&self, one: &str, other: &str) -> Told {
+    fn both(&self, one: &str, other: &str) -> Explanation {
         self.error(&format!("`{one}` and `{other}` exclude each other"), "keep one of them")
     }
 
-    pub(super) fn bad_pattern(&self, key: &str, error: &str) -> Told {
+    pub(super) fn bad_pattern(&self, key: &str, error: &str) -> Explanation {
         let line = error.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ");
         self.wrong(key, &format!("is no pattern: {line}"), "patterns are Python regular expressions")
     }
 
-    pub(super) fn text(&self, key: &str, value: &'a Value) -> Result<&'a str, Told> {
+    pub(super) fn text(&self, key: &str, value: &'a Value) -> Result<&'a str, Explanation> {
         value.as_str().ok_or_else(|| self.wrong(key, "must be a string", "put it in quotes"))
     }
 
     /// A boolean that is false if it is missing.
-    pub(super) fn switch(&self, key: &str) -> Result<bool, Told> {
+    pub(super) fn switch(&self, key: &str) -> Result<bool, Explanation> {
         match self.get(key) {
             None => Ok(false),
             Some(Value::Bool(on)) => Ok(*on),
@@ -314,7 +314,7 @@ impl<'a> Table<'a> {
     }
 
     /// One literal or several, none of them empty.
-    fn literals(&self, key: &str, value: &Value) -> Result<Vec<String>, Told> {
+    fn literals(&self, key: &str, value: &Value) -> Result<Vec<String>, Explanation> {
         let texts: Option<Vec<String>> = match value {
             Value::String(text) => Some(vec![text.clone()]),
             Value::Array(list) => list.iter().map(|v| v.as_str().map(str::to_owned)).collect(),

@@ -18,7 +18,7 @@ struct Reply {
     content: String,
     /// Name, id, arguments, complete.
     calls: Vec<(String, Option<String>, String, bool)>,
-    notes: Vec<DiagnosticKind>,
+    diagnostics: Vec<DiagnosticKind>,
     /// The texts of those.
     told: Vec<String>,
     /// Byte ranges of the output that are reasoning.
@@ -45,8 +45,8 @@ impl MachineOut for Reply {
     fn call(&mut self, call: Call<'_>) {
         self.calls.push((call.name.into(), call.id.map(Into::into), call.arguments.into(), call.complete));
     }
-    fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
-        self.notes.push(kind);
+    fn report(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
+        self.diagnostics.push(kind);
         self.told.push(text.to_owned());
     }
 }
@@ -219,7 +219,7 @@ fn contents_and_types() {
     assert_eq!(json.calls("<do set_lamp>\"{\\\"level\\\": 3}\"</do>"), ["set_lamp {\"level\": 3}"]);
     assert_eq!(json.calls("<do set_lamp>null</do>"), ["set_lamp {}"]);
     assert_eq!(json.calls("<do set_lamp>{\"room\": tea</do>!"), ["set_lamp {\"room\":  …"]);
-    assert_eq!(json.read("<do set_lamp>{} x</do>").notes, [DiagnosticKind::UnplacedText]);
+    assert_eq!(json.read("<do set_lamp>{} x</do>").diagnostics, [DiagnosticKind::UnplacedText]);
     let text = with(json!({}));
     assert_eq!(text.calls("<do set_lamp> {\"level\": 3} </do>"), ["set_lamp {\"level\": 3}"]);
     assert_eq!(text.calls("<do set_lamp></do>"), ["set_lamp {}"]);
@@ -297,7 +297,7 @@ fn a_region_that_is_too_long_is_text() {
     setting.limits.argument = 8;
     let reply = setting.read("<do>\"0123456789\"</do>é<do>éééééé</do>");
     assert_eq!(reply.content, "<do>\"0123456789\"</do>é<do>éééééé</do>");
-    assert_eq!(reply.notes, [DiagnosticKind::LimitReached, DiagnosticKind::LimitReached]);
+    assert_eq!(reply.diagnostics, [DiagnosticKind::LimitReached, DiagnosticKind::LimitReached]);
 }
 
 #[test]

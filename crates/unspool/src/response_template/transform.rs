@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::told::Told;
+use crate::explanation::Explanation;
 
 use super::value::Val;
 
@@ -45,26 +45,26 @@ impl<'a> Scope<'_, 'a> {
 
 impl Shape {
     /// Reads a transform. `groups`: the names that patterns capture.
-    pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, Told> {
+    pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, Explanation> {
         match value {
             Value::Object(map) => {
                 let member =
                     |(key, value)| Ok((String::clone(key), Self::parse(value, &format!("{at}.{key}"), groups, each)?));
-                map.iter().map(member).collect::<Result<_, Told>>().map(Self::Map)
+                map.iter().map(member).collect::<Result<_, Explanation>>().map(Self::Map)
             }
             Value::Array(list) => {
                 let item = |(i, value)| Self::parse(value, &format!("{at}[{i}]"), groups, each);
-                list.iter().enumerate().map(item).collect::<Result<_, Told>>().map(Self::List)
+                list.iter().enumerate().map(item).collect::<Result<_, Explanation>>().map(Self::List)
             }
             Value::String(text) => Self::from_text(text, at, groups, each),
             other => Ok(Self::Fixed(other.clone())),
         }
     }
 
-    fn from_text(text: &str, at: &str, groups: &[String], each: bool) -> Result<Self, Told> {
+    fn from_text(text: &str, at: &str, groups: &[String], each: bool) -> Result<Self, Explanation> {
         if let Some((name, path)) = slot(text) {
             if !each && name != "content" && !groups.contains(&name) {
-                return Err(Told::new(
+                return Err(Explanation::new(
                     format!("{at}: `{{{name}}}` names nothing"),
                     "slots are `{content}` and the named groups of the field's patterns",
                 ));
@@ -75,7 +75,7 @@ impl Shape {
             .match_indices('{')
             .any(|(i, _)| text[i..].find('}').is_some_and(|end| slot(&text[i..=i + end]).is_some()));
         if has_slot {
-            return Err(Told::new(
+            return Err(Explanation::new(
                 format!("{at}: a slot must be the whole text"),
                 "write `\"{name}\"` without text around it",
             ));

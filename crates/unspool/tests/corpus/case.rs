@@ -102,7 +102,7 @@ pub(crate) struct Expect {
     #[serde(default, deserialize_with = "said")]
     pub(crate) reasoning_tokens: Option<Option<u64>>,
     #[serde(default, deserialize_with = "said")]
-    pub(crate) gate_step: Option<Option<i64>>,
+    pub(crate) reasoning_end_token: Option<Option<i64>>,
     pub(crate) whitespace: Option<String>,
     pub(crate) error: Option<String>,
     #[serde(default)]

@@ -143,11 +143,14 @@ fn count_differences(case: &Case, known: Known, feed: &Feed, answer: &Answer) ->
     if let Some(tokens) = case.expect.reasoning_tokens.filter(|tokens| *tokens != finish.reasoning_tokens) {
         found.push(format!("reasoning_tokens is {:?}, not {tokens:?}", finish.reasoning_tokens));
     }
-    if let Some(step) = case.expect.gate_step.filter(|step| *step != finish.gate_step) {
-        found.push(format!("gate_step is {:?}, not {step:?}", finish.gate_step));
+    if let Some(step) = case.expect.reasoning_end_token.filter(|step| *step != finish.reasoning_end_token) {
+        found.push(format!("gate_step is {:?}, not {step:?}", finish.reasoning_end_token));
     }
-    if feed.token_steps && answer.gate != finish.gate_step {
-        found.push(format!("reasoning_ended turned at {:?}, gate_step is {:?}", answer.gate, finish.gate_step));
+    if feed.token_steps && answer.gate != finish.reasoning_end_token {
+        found.push(format!(
+            "reasoning_ended turned at {:?}, reasoning_end_token is {:?}",
+            answer.gate, finish.reasoning_end_token
+        ));
     }
     found
 }

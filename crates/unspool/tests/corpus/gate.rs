@@ -57,9 +57,9 @@ pub(crate) fn faults(case: &Case) -> Vec<String> {
     }
     // At the end of the output the parser may say that reasoning is over; an engine has no use for that.
     let last = i64::try_from(case.tokens.len()).expect("a short output") - 1;
-    let by_end = said.step.is_none() && finish.gate_step == Some(last);
-    if said.step != finish.gate_step && !by_end {
-        found.push(format!("opens at {:?}, the parser at {:?}", said.step, finish.gate_step));
+    let by_end = said.step.is_none() && finish.reasoning_end_token == Some(last);
+    if said.step != finish.reasoning_end_token && !by_end {
+        found.push(format!("opens at {:?}, the parser at {:?}", said.step, finish.reasoning_end_token));
     }
     for number in 0..GROUPINGS {
         let groups = random_groups(&single, &mut Random::new(&case.id, number));

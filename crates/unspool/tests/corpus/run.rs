@@ -12,7 +12,7 @@ use crate::doors::{Feed, PromptForm};
 use crate::watch::{Answer, Run};
 
 thread_local! {
-    /// Whether this thread is inside the core, and what it panicked with.
+    /// Whether this cursor is inside the core, and what it panicked with.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

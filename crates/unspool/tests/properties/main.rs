@@ -23,9 +23,9 @@ use unspool::{FinishReason, IncompleteCalls};
 use bytes::Markup;
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 use glue::{Glued, gapped, glued};
-use lag::lagging;
 use same::cut_differences;
 use subject::{Choice, Subject, Wish};
+use unaligned::lagging;
 use watch::Answer;
 
 /// No glued text is so long that a machine, however busy, needs this for it.
@@ -64,7 +64,7 @@ fn token_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), Te
     let subject = Subject::new(glued, wish, finish);
     let tokens = glued.tokens();
     let single = subject.run(&tokens);
-    prop_assert_eq!(single.gate, single.finish.gate_step, "the gate\n{}", glued);
+    prop_assert_eq!(single.gate, single.finish.reasoning_end_token, "the gate\n{}", glued);
     let alone: Vec<Piece> = tokens.iter().map(|piece| Piece::ids(&piece.ids)).collect();
     let mut runs = vec![("ids alone", alone.clone()), ("saved and restored", tokens.clone())];
     for number in 0..3 {
@@ -83,7 +83,7 @@ fn token_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), Te
         };
         must_be_same(&single, &other, how, glued)?;
         prop_assert_eq!(single.finish.reasoning_tokens, other.finish.reasoning_tokens, "{}\n{}", how, glued);
-        prop_assert_eq!(single.finish.gate_step, other.finish.gate_step, "{}\n{}", how, glued);
+        prop_assert_eq!(single.finish.reasoning_end_token, other.finish.reasoning_end_token, "{}\n{}", how, glued);
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn any_calls() -> impl Strategy<Value = IncompleteCalls> {
     prop_oneof![3 => Just(IncompleteCalls::Stream), 1 => Just(IncompleteCalls::Text), 1 => Just(IncompleteCalls::Drop)]
 }
 
-/// A request that wishes for nothing.
+/// A request that request_options for nothing.
 fn without_wishes() -> Wish {
     Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto, limits: Limits::default() }
 }
@@ -101,7 +101,7 @@ fn without_wishes() -> Wish {
 fn any_plain_wish() -> impl Strategy<Value = Wish> {
     (any_calls(), any_limits()).prop_map(|(calls, limits)| {
         let usual = Limits::default();
-        let limits = Limits { arguments: usual.arguments, notes: usize::MAX, calls: usual.calls, ..limits };
+        let limits = Limits { arguments: usual.arguments, diagnostics: usize::MAX, calls: usual.calls, ..limits };
         Wish { calls, choice: Choice::Auto, limits }
     })
 }

@@ -111,7 +111,7 @@ struct Answer {
 
 impl Subject {
     fn parser(&self) -> Parser {
-        self.pair.parser(&REQUEST, Prompt::Unknown).expect("a request without wishes")
+        self.pair.parser(&REQUEST, Prompt::Unknown).expect("a request without request_options")
     }
 
     /// The answer to the deltas; `saved`: the state goes through JSON into a new parser after each of them.

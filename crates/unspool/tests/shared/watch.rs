@@ -142,7 +142,7 @@ impl Watcher {
                     *state = CallState::Over;
                 }
             }
-            Event::Note(_) => {}
+            Event::Diagnostic(_) => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
 use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
-use unspool_text::{Cutter, Dice};
+use unspool_text::{Cutter, Rng};
 
 use self::turn::Writer;
 use super::markers::markers;
@@ -68,23 +68,23 @@ impl Mock {
     fn script(&self, job: &Job) -> Result<Script, BackendError> {
         let request = &job.request;
         let seed = request.sampling.seed.map_or(request.hash, |seed| fnv1a(&seed.to_le_bytes()));
-        let mut dice = Dice::new(seed.wrapping_add(fnv1a(&job.choice.to_le_bytes())));
+        let mut rng = Rng::new(seed.wrapping_add(fnv1a(&job.choice.to_le_bytes())));
         let thinks =
             self.pair.parser(&request.parse, unspool::Prompt::Unknown).is_ok_and(|parser| !parser.reasoning_ended());
-        let text = match self.held_to_grammar(job, thinks, &mut dice)? {
+        let text = match self.held_to_grammar(job, thinks, &mut rng)? {
             Some(text) => text,
-            None => self.write(&mut Writer::new(request, thinks, &mut dice))?,
+            None => self.write(&mut Writer::new(request, thinks, &mut rng))?,
         };
         let prompt_tokens = job.prompt.tokens.unwrap_or_default();
         let tokens = match request.sampling.thinking_budget {
-            Some(budget) => self.within(budget, &text, dice, thinks),
-            None => self.cut(&text, &self.single, dice),
+            Some(budget) => self.within(budget, &text, rng, thinks),
+            None => self.cut(&text, &self.single, rng),
         };
         Ok(Script { tokens, stop: StopReason::Stop, prompt_tokens })
     }
 
     /// The tokens of a text whose thought ends where its budget is used up. What the model would have thought on is left out.
-    fn within(&self, budget: u64, text: &str, dice: Dice, thinks: bool) -> Vec<Token> {
+    fn within(&self, budget: u64, text: &str, rng: Rng, thinks: bool) -> Vec<Token> {
         let texts = [self.thoughts.start(), self.thoughts.end(), self.thoughts.forced()];
         // A marker is one token here, whatever it is in the vocabulary, so that it can be counted from.
         let mut single = self.single.clone();
@@ -95,11 +95,11 @@ impl Mock {
                 .filter(|text| !self.single.iter().any(|known| known == *text))
                 .map(|text| (*text).to_owned()),
         );
-        let [start, end, forced] = texts.map(|text| self.cut(text, &single, Dice::new(0)));
+        let [start, end, forced] = texts.map(|text| self.cut(text, &single, Rng::new(0)));
         let ids = |tokens: &[Token]| tokens.iter().filter_map(|token| token.id).collect::<Vec<_>>();
         let start_ids = ids(&start);
         let markers = Markers { start: start_ids.clone(), end: ids(&end), forced: ids(&forced) };
-        let tokens = self.cut(text, &single, dice);
+        let tokens = self.cut(text, &single, rng);
         // A thought that the text does not open was opened before it.
         let opened = thinks && !tokens.iter().any(|token| start.first() == Some(token));
         let mut machine = ThinkingBudget::new(markers, budget, if opened { &start_ids } else { &[] });
@@ -121,10 +121,10 @@ impl Mock {
     }
 
     /// Where calls are demanded or a tool is strict, a text of the format's grammar: thought, and calls that fit.
-    fn held_to_grammar(&self, job: &Job, thinks: bool, dice: &mut Dice) -> Result<Option<String>, BackendError> {
+    fn held_to_grammar(&self, job: &Job, thinks: bool, rng: &mut Rng) -> Result<Option<String>, BackendError> {
         let request = &job.request;
         let is_strict = request.parse.tools.any_strict();
-        if !(Writer::new(request, thinks, dice).calls_wanted() && (is_strict || request.demands_calls())) {
+        if !(Writer::new(request, thinks, rng).calls_wanted() && (is_strict || request.demands_calls())) {
             return Ok(None);
         }
         let mut parse = request.parse.clone();
@@ -135,7 +135,7 @@ impl Mock {
         let grammar = self.pair.grammar(&parse, &options).map_err(|error| {
             BackendError::new(BackendFault::CannotWrite, format!("the format has no grammar for this request: {error}"))
         })?;
-        Ok(grammar.map(|grammar| grammar.sample(&mut Sampler::new(dice.bits()))))
+        Ok(grammar.map(|grammar| grammar.sample(&mut Sampler::new(rng.bits()))))
     }
 
     /// The turn in the format's syntax. Where the syntax cannot say a turn, a plainer one is tried.
@@ -155,14 +155,14 @@ impl Mock {
         ))
     }
 
-    fn cut(&self, text: &str, single: &[String], dice: Dice) -> Vec<Token> {
+    fn cut(&self, text: &str, single: &[String], rng: Rng) -> Vec<Token> {
         let token = |piece: &str| {
             let entry = self.single.iter().position(|entry| entry == piece).and_then(|at| u32::try_from(at).ok());
             let ordinary =
                 || FIRST_ORDINARY_ID + u32::try_from(fnv1a(piece.as_bytes()) % ORDINARY_IDS).unwrap_or_default();
             Token { text: piece.to_owned(), id: Some(entry.unwrap_or_else(ordinary)) }
         };
-        Cutter::new(text, single, dice).map(token).collect()
+        Cutter::new(text, single, rng).map(token).collect()
     }
 }
 
@@ -170,7 +170,7 @@ impl Backend for Mock {
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         // Counted piece by piece: nobody reads the prompt, so it is never put together, and says nothing about how the reply
         // begins.
-        let count = |text: &str| Cutter::new(text, &[], Dice::new(0)).count() as u64;
+        let count = |text: &str| Cutter::new(text, &[], Rng::new(0)).count() as u64;
         let messages = request.messages.iter().map(|message| count(&message.role) + 2 + count(&message.text()));
         let tools = request.tools.iter().map(|tool| count(&tool.to_string()));
         let prompt = RenderedPrompt { tokens: Some(messages.chain(tools).sum()), ..RenderedPrompt::default() };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use unspool::{Message, Request, ToolCall, ToolChoice};
-use unspool_text::Dice;
+use unspool_text::Rng;
 
 use super::values::ValueMaker;
 use super::words;
@@ -39,12 +39,12 @@ pub(super) const PLAINNESS: [Plainness; 5] =
 pub(super) struct Writer<'a> {
     request: &'a ChatRequest,
     thinks: bool,
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(request: &'a ChatRequest, thinks: bool, dice: &'a mut Dice) -> Self {
-        Self { request, thinks, dice }
+    pub(super) fn new(request: &'a ChatRequest, thinks: bool, rng: &'a mut Rng) -> Self {
+        Self { request, thinks, rng }
     }
 
     pub(super) fn parse(&self) -> &'a Request {
@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
         let mut text = if answered { self.say(words::AFTER_RESULTS) } else { self.say(words::ANSWERS) };
         let least = self.request.sampling.min_tokens.saturating_mul(BYTES_PER_TOKEN).min(LONGEST_CONTENT);
         let least = usize::try_from(least).unwrap_or(0);
-        let more = 1 + self.dice.below(2);
+        let more = 1 + self.rng.below(2);
         for number in 0.. {
             if number >= more && text.len() >= least {
                 break;
@@ -108,7 +108,7 @@ impl<'a> Writer<'a> {
     }
 
     fn say(&mut self, sentences: &[&str]) -> String {
-        self.dice.pick(sentences).copied().unwrap_or_default().to_owned()
+        self.rng.pick(sentences).copied().unwrap_or_default().to_owned()
     }
 
     /// The answer in the form that the request asks for.
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
             }
             _ => return None,
         };
-        let value = ValueMaker::new(&schema, self.dice, false).value(&schema, "answer", 0);
+        let value = ValueMaker::new(&schema, self.rng, false).value(&schema, "answer", 0);
         Some(spaced(&value))
     }
 
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
         if fitting.is_empty() {
             return Vec::new();
         }
-        let start = self.dice.below(fitting.len());
+        let start = self.rng.below(fitting.len());
         fitting.rotate_left(start);
         let count = if alone { 1 } else { PARALLEL };
         let plain = !matches!(plainness, Plainness::Full | Plainness::Silent);
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, name: &str, schema: Option<&Value>, plain: bool) -> ToolCall {
         let none = Value::Null;
-        let arguments = ValueMaker::new(schema.unwrap_or(&none), self.dice, plain).arguments();
+        let arguments = ValueMaker::new(schema.unwrap_or(&none), self.rng, plain).arguments();
         ToolCall {
             id: String::new(),
             name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! Values that fit a JSON schema.
 
 use serde_json::{Map, Number, Value};
-use unspool_text::Dice;
+use unspool_text::Rng;
 
 use super::words;
 
@@ -17,15 +17,15 @@ const MOST_VALUES: usize = 2000;
 /// Makes values for the schemas of one document. `plain` values are single words, for syntaxes that cannot say more.
 pub(super) struct ValueMaker<'a> {
     root: &'a Value,
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
     plain: bool,
     made: usize,
 }
 
 impl<'a> ValueMaker<'a> {
     /// `root` is where `$ref` looks.
-    pub(super) fn new(root: &'a Value, dice: &'a mut Dice, plain: bool) -> Self {
-        Self { root, dice, plain, made: 0 }
+    pub(super) fn new(root: &'a Value, rng: &'a mut Rng, plain: bool) -> Self {
+        Self { root, rng, plain, made: 0 }
     }
 
     /// An object that fits the schema at the root.
@@ -51,7 +51,7 @@ impl<'a> ValueMaker<'a> {
             "array" => Value::Array(self.array(schema, name, depth)),
             "integer" => self.integer(schema),
             "number" => self.number(schema),
-            "boolean" => Value::Bool(self.dice.one_in(2)),
+            "boolean" => Value::Bool(self.rng.one_in(2)),
             "null" => Value::Null,
             _ => Value::String(self.string(schema, name)),
         }
@@ -98,7 +98,7 @@ impl<'a> ValueMaker<'a> {
             return Some(simple);
         }
         let full: Vec<&Value> = choices.iter().filter(|choice| !is(choice, "null")).collect();
-        self.dice.pick(&full).copied().or_else(|| choices.first())
+        self.rng.pick(&full).copied().or_else(|| choices.first())
     }
 
     /// The value, where the schema leaves no choice or offers some.
@@ -108,10 +108,10 @@ impl<'a> ValueMaker<'a> {
         }
         if let Some(Value::Array(choices)) = schema.get("enum") {
             let full: Vec<&Value> = choices.iter().filter(|choice| !choice.is_null()).collect();
-            return self.dice.pick(&full).copied().or_else(|| choices.first()).cloned();
+            return self.rng.pick(&full).copied().or_else(|| choices.first()).cloned();
         }
         match schema.get("examples") {
-            Some(Value::Array(examples)) if !self.plain => self.dice.pick(examples).cloned(),
+            Some(Value::Array(examples)) if !self.plain => self.rng.pick(examples).cloned(),
             // A pattern cannot be inverted here; a default is the best hint at what fits it.
             _ if schema.contains_key("pattern") => schema.get("default").cloned(),
             _ => None,
@@ -123,7 +123,7 @@ impl<'a> ValueMaker<'a> {
             Some(Value::String(kind)) => kind,
             Some(Value::Array(kinds)) => {
                 let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect();
-                self.dice.pick(&kinds).copied().unwrap_or("null")
+                self.rng.pick(&kinds).copied().unwrap_or("null")
             }
             _ if schema.contains_key("properties") => "object",
             _ if schema.contains_key("items") || schema.contains_key("prefixItems") => "array",
@@ -143,7 +143,7 @@ impl<'a> ValueMaker<'a> {
         let mut optional_room = most.saturating_sub(required.len());
         for (key, property) in properties {
             let needed = required.contains(&key.as_str());
-            let wanted = depth < ROOMY && optional_room > 0 && !self.dice.one_in(4);
+            let wanted = depth < ROOMY && optional_room > 0 && !self.rng.one_in(4);
             if needed || wanted {
                 optional_room -= usize::from(!needed);
                 out.insert(key.clone(), self.value(property, key, depth + 1));
@@ -170,7 +170,7 @@ impl<'a> ValueMaker<'a> {
         let least = size(schema, "minItems").unwrap_or(0);
         let most = size(schema, "maxItems").unwrap_or(usize::MAX);
         let first: &[Value] = schema.get("prefixItems").and_then(Value::as_array).map_or(&[], Vec::as_slice);
-        let usual = if depth < ROOMY { first.len().max(1 + self.dice.below(2)) } else { 0 };
+        let usual = if depth < ROOMY { first.len().max(1 + self.rng.below(2)) } else { 0 };
         let count = usual.max(least).min(most);
         let any = Value::Bool(true);
         let rest = schema.get("items").unwrap_or(&any);
@@ -206,7 +206,7 @@ impl<'a> ValueMaker<'a> {
         let up = nearest.saturating_add((step - nearest.rem_euclid(step)) % step);
         let start = if up <= high { up } else { high.saturating_sub(high.rem_euclid(step)) };
         let room = usize::try_from(high.saturating_sub(start) / step).unwrap_or(0).min(40);
-        let times = i64::try_from(self.dice.below(room.saturating_add(1))).unwrap_or(0);
+        let times = i64::try_from(self.rng.below(room.saturating_add(1))).unwrap_or(0);
         Value::from(start.saturating_add(step.saturating_mul(times)))
     }
 
@@ -217,12 +217,12 @@ impl<'a> ValueMaker<'a> {
         let (low, high) = bounds(schema);
         let (low, high) = (low.map(|(low, _)| low), high.map(|(high, _)| high));
         // Halves, quarters and eighths: they are exact in binary, so no digits are made up.
-        let eighths = (1 + self.dice.below(7)) as f64 / 8.0;
+        let eighths = (1 + self.rng.below(7)) as f64 / 8.0;
         let value = match (low, high) {
             (Some(low), Some(high)) => low + (high - low) * eighths,
             (Some(low), None) => low.max(0.0) + 1.0 + eighths,
             (None, Some(high)) => high.min(20.0) - eighths,
-            (None, None) => self.dice.below(30) as f64 + eighths,
+            (None, None) => self.rng.below(30) as f64 + eighths,
         };
         if let Some(step) = schema.get("multipleOf").and_then(Value::as_f64).filter(|step| *step > 0.0) {
             return Number::from_f64((value / step).ceil() * step).map_or(Value::from(0), Value::Number);
@@ -240,7 +240,7 @@ impl<'a> ValueMaker<'a> {
         let mut text: String = text.chars().take(most).collect();
         while text.chars().count() < least {
             let missing = least - text.chars().count();
-            text.extend(self.dice.pick(words::WORDS).copied().unwrap_or("x").chars().take(missing));
+            text.extend(self.rng.pick(words::WORDS).copied().unwrap_or("x").chars().take(missing));
         }
         text
     }
@@ -255,7 +255,7 @@ impl<'a> ValueMaker<'a> {
             Some(values) => values,
             None => words::WORDS,
         };
-        self.dice.pick(values).copied().unwrap_or_default().to_owned()
+        self.rng.pick(values).copied().unwrap_or_default().to_owned()
     }
 }
 

@@ -6,8 +6,8 @@ use super::*;
 fn values(schema: &Value, count: u64) -> Vec<Value> {
     (0..count)
         .map(|seed| {
-            let mut dice = Dice::new(seed);
-            ValueMaker::new(schema, &mut dice, seed % 5 == 0).value(schema, "thing", 0)
+            let mut rng = Rng::new(seed);
+            ValueMaker::new(schema, &mut rng, seed % 5 == 0).value(schema, "thing", 0)
         })
         .collect()
 }

@@ -16,9 +16,9 @@ use super::ends::{Ender, LookPast, Structure, first_match};
 use super::object::Object;
 use super::tag::closes;
 use super::{Cx, Eof, Repair, Status, Step};
+use crate::call_header::{Advance, Cursor, Program};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
-use crate::head::{Advance, Program, Thread};
 use crate::json::write::string_piece;
 use crate::marks::Blanks;
 use crate::scan::{Match, blanks, prefix};
@@ -30,7 +30,7 @@ pub(crate) struct Elements {
     object: Object,
     /// Bytes at the start of the rest in which no tag begins.
     scanned: usize,
-    look: Look,
+    lookahead: Lookahead,
     /// The diagnostic about the text that is being passed over is out.
     noted: bool,
     /// The open element was too long to be kept: it is a string, and written as it comes.
@@ -41,9 +41,9 @@ pub(crate) struct Elements {
 
 /// A look at what may be a tag; each part goes on where it stopped.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Look {
-    close: Option<Thread>,
-    open: Option<Thread>,
+struct Lookahead {
+    close: Option<Cursor>,
+    open: Option<Cursor>,
     past: LookPast,
 }
 
@@ -117,7 +117,7 @@ impl Elements {
             let (at, found) = found.map_or((text.len(), Found::Undecided), |at| (at, self.found(turn, at)));
             if let Found::Data(len) = found {
                 self.scanned = at + len;
-                self.look = Look::default();
+                self.lookahead = Lookahead::default();
                 continue;
             }
             let is_decided = !matches!(found, Found::Undecided);
@@ -141,7 +141,7 @@ impl Elements {
                     turn.repaired(len, "", "this marker stands here twice; it counts once");
                     self.noted = false;
                     self.scanned = 0;
-                    self.look = Look::default();
+                    self.lookahead = Lookahead::default();
                     continue;
                 }
                 Found::Open { key, len } => {
@@ -162,14 +162,14 @@ impl Elements {
                 }
                 Found::Bad => return self.broken(turn),
             }
-            (self.scanned, self.look, self.noted) = (0, Look::default(), false);
+            (self.scanned, self.lookahead, self.noted) = (0, Lookahead::default(), false);
         }
     }
 
     fn found(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let (spec, rest) = (turn.spec, &turn.rest()[at..]);
         let bytes = rest.as_bytes();
-        let closer = match tag(&mut self.look.close, &spec.close, rest, turn) {
+        let closer = match tag(&mut self.lookahead.close, &spec.close, rest, turn) {
             Tag::Undecided => return Found::Undecided,
             Tag::Read { key, len } if self.tree.innermost().is_some_and(|open| key.is_none_or(|key| key == open)) => {
                 return Found::Close(len);
@@ -184,7 +184,7 @@ impl Elements {
             return found;
         }
         if let Some((len, is_again)) = closer {
-            return match self.look.past.follows(bytes, len, &turn.structure()) {
+            return match self.lookahead.past.follows(bytes, len, &turn.structure()) {
                 Match::Partial if is_again && !turn.is_last() => Found::Undecided,
                 Match::Full(_) | Match::Partial if is_again => Found::Repeat(len),
                 _ if self.tree.is_open() => Found::Bad,
@@ -195,12 +195,12 @@ impl Elements {
             return found;
         }
         let call = first_match(&spec.call_open, bytes);
-        match tag(&mut self.look.open, &spec.open, rest, turn) {
+        match tag(&mut self.lookahead.open, &spec.open, rest, turn) {
             Tag::Undecided => return Found::Undecided,
             Tag::Read { key: Some(key), len } => {
                 // An argument may have the name of one of the format's own tags; a call's opener has a call behind it.
                 let is_call = match call {
-                    Match::Full(n) if n == len => self.look.past.follows(bytes, len, &turn.calls()),
+                    Match::Full(n) if n == len => self.lookahead.past.follows(bytes, len, &turn.calls()),
                     _ => Match::No,
                 };
                 match is_call {
@@ -225,7 +225,7 @@ impl Elements {
         match closes(key, bytes) {
             Match::No => None,
             Match::Partial => (!turn.is_last()).then_some(Found::Undecided),
-            Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure()) {
+            Match::Full(n) => match self.lookahead.past.follows(bytes, n, &turn.structure()) {
                 Match::Full(_) => match prefix(turn.spec.closer(key).as_bytes(), bytes[n..].trim_ascii_start()) {
                     Match::Full(_) => None,
                     Match::Partial if !turn.is_last() => Some(Found::Undecided),
@@ -247,7 +247,7 @@ impl Elements {
                 Match::Full(n) => {
                     let structure =
                         Structure { literals: &ender.followers, most: turn.cx.limits.blank, blanks: Blanks::default() };
-                    match self.look.past.follows(bytes, n, &structure) {
+                    match self.lookahead.past.follows(bytes, n, &structure) {
                         Match::Full(_) => return Some(Found::End),
                         // Where the output is cut, a value that was not closed must not look complete.
                         Match::Partial if turn.cx.eof == Eof::Stop => return Some(Found::End),
@@ -279,7 +279,7 @@ impl Elements {
                 room -= 1;
             }
             let message = "the elements of this call are too long to be kept";
-            turn.cx.out.note(DiagnosticKind::LimitReached, turn.at + room, "", message);
+            turn.cx.out.report(DiagnosticKind::LimitReached, turn.at + room, "", message);
             if !self.tree.is_leaf() {
                 self.tree.push_text(&text[..room], turn.cx.limits);
                 turn.at += room;
@@ -312,7 +312,7 @@ impl Elements {
             self.object.unplaced();
             // What is longer than a diagnostic quotes is quoted the same wherever the output is cut.
             let quoted = if text.len() > turn.cx.limits.arguments { text } else { text.trim_end() };
-            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
+            turn.cx.out.report(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
         }
         turn.at += text.len();
     }
@@ -344,7 +344,7 @@ impl Elements {
     fn broken(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
         let text = self.tree.open_text();
         if self.tree.is_open() && !self.streams && !text.is_empty() {
-            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, &text, "this element is broken");
+            turn.cx.out.report(DiagnosticKind::UnplacedText, turn.at, &text, "this element is broken");
         }
         self.write(turn);
         Status::Broken
@@ -353,14 +353,14 @@ impl Elements {
     /// Tells of the name in half a tag, if it is more than a piece of the closer that is due.
     fn note_half_tag(&mut self, turn: &mut Turn<'_, '_, '_>) {
         let held = turn.rest();
-        let half = |thread: &Option<Thread>, program| thread.as_ref().map_or("", |t| t.unplaced(program, held));
-        let closed = half(&self.look.close, &turn.spec.close);
+        let half = |cursor: &Option<Cursor>, program| cursor.as_ref().map_or("", |t| t.unplaced(program, held));
+        let closed = half(&self.lookahead.close, &turn.spec.close);
         let ends = |e: &Ender| e.literal.at(held.as_bytes()) == Match::Partial;
         let is_due =
             self.tree.innermost().is_some_and(|open| open.starts_with(closed)) || turn.spec.enders.iter().any(ends);
-        if !closed.is_empty() && !is_due || !half(&self.look.open, &turn.spec.open).is_empty() {
+        if !closed.is_empty() && !is_due || !half(&self.lookahead.open, &turn.spec.open).is_empty() {
             let message = "the output ended inside this tag";
-            turn.cx.out.note(DiagnosticKind::UnplacedText, turn.at, held, message);
+            turn.cx.out.report(DiagnosticKind::UnplacedText, turn.at, held, message);
         }
     }
 
@@ -373,7 +373,7 @@ impl Elements {
             if !self.streams {
                 let text = self.tree.open_text();
                 let message = "the output ended inside this element";
-                turn.cx.out.note(DiagnosticKind::CallCutOff, turn.at, &text, message);
+                turn.cx.out.report(DiagnosticKind::CallCutOff, turn.at, &text, message);
             }
             return Status::Done { complete: false };
         }
@@ -391,11 +391,11 @@ enum Tag<'a> {
     Read { key: Option<&'a str>, len: usize },
 }
 
-fn tag<'a>(thread: &mut Option<Thread>, program: &Program, rest: &'a str, turn: &Turn<'_, '_, '_>) -> Tag<'a> {
-    let thread = thread.get_or_insert_with(|| Thread::at(0));
-    match thread.advance(program, rest, false, turn.cx.limits) {
+fn tag<'a>(cursor: &mut Option<Cursor>, program: &Program, rest: &'a str, turn: &Turn<'_, '_, '_>) -> Tag<'a> {
+    let cursor = cursor.get_or_insert_with(|| Cursor::at(0));
+    match cursor.advance(program, rest, false, turn.cx.limits) {
         Advance::More => Tag::Undecided,
         Advance::Fail | Advance::Another | Advance::Ended => Tag::No,
-        Advance::Accept => Tag::Read { key: thread.value(Slot::Key, rest), len: thread.pos },
+        Advance::Accept => Tag::Read { key: cursor.value(Slot::Key, rest), len: cursor.pos },
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::body::Follow;
 use crate::body::ends::{Ender, enders};
+use crate::call_header::Program;
+use crate::explanation::Explanation;
 use crate::format::file::{Silent, Tools};
 use crate::format::template::{Slot, Template};
-use crate::head::Program;
 use crate::limits::Limits;
 use crate::scan::{FirstBytes, Literal};
-use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of elements, compiled.
@@ -35,7 +35,7 @@ impl ElementsSpec {
     ///
     /// # Errors
     /// A tag that cannot be read, or that does not begin with a literal and end with one.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let open = program("open", &tools.elements.open, tools.loose)?;
         let close = program("close", &tools.elements.close, tools.loose)?;
         if !Template::parse(&tools.elements.open).is_ok_and(|t| t.has(Slot::Key)) {
@@ -70,7 +70,7 @@ impl ElementsSpec {
     }
 }
 
-fn program(word: &str, source: &str, loose: bool) -> Result<Program, Told> {
+fn program(word: &str, source: &str, loose: bool) -> Result<Program, Explanation> {
     let template = Template::parse(source).map_err(|e| e.message)?;
     let program = Program::new(&template.parts, loose);
     if program.first_literal().is_none() || program.ends_in_slot() {

@@ -65,8 +65,9 @@ fn a_name_in_half_a_tag_is_told_of() {
         ("~<text>Alva~</text>~</inv", None),
     ] {
         for eof in [Eof::Stop, Eof::Length] {
-            let notes = read(body, eof).notes;
-            let told: Vec<_> = notes.iter().filter(|n| n.0 == DiagnosticKind::UnplacedText).map(|n| &*n.1).collect();
+            let diagnostics = read(body, eof).diagnostics;
+            let told: Vec<_> =
+                diagnostics.iter().filter(|n| n.0 == DiagnosticKind::UnplacedText).map(|n| &*n.1).collect();
             assert_eq!(told, lost.into_iter().collect::<Vec<_>>(), "{body:?}");
         }
     }
@@ -139,7 +140,7 @@ fn closers_are_their_elements_own() {
 fn the_end_of_the_output_leaves_closed_elements_only() {
     let run = read("~<text>A~</text>~<box>~<owner>me~</owner>~<weight>1", Eof::Length);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A\"", Some(Status::Done { complete: false })));
-    assert_eq!(run.notes, [(DiagnosticKind::CallCutOff, "box: ; owner: me; weight: 1".to_owned())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::CallCutOff, "box: ; owner: me; weight: 1".to_owned())]);
     let run = read("~<text>A~</text>\n~</inv", Eof::Length);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A\"", Some(Status::Done { complete: false })));
     let run = read("~<text>A~</text>\n~</inv", Eof::Stop);
@@ -153,11 +154,11 @@ fn text_outside_elements_goes_to_a_diagnostic() {
     let run = read("so ~\n~<text>A~</text>~</stray> end~</invoke>", Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A\"}", Some(Status::Done { complete: true })));
     let unplaced = |text: &str| (DiagnosticKind::UnplacedText, text.to_owned());
-    assert_eq!(run.notes, [unplaced("so ~["), unplaced("~[</stray> end")]);
+    assert_eq!(run.diagnostics, [unplaced("so ~["), unplaced("~[</stray> end")]);
     let run = read("only words~</invoke>", Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("", Some(Status::Broken)));
     let run = read(&format!("{}~<text>A~</text>~</invoke>", "many  words ".repeat(40)), Eof::Stop);
-    assert_eq!((run.args.as_str(), run.notes.len()), ("{\"text\": \"A\"}", 1));
+    assert_eq!((run.args.as_str(), run.diagnostics.len()), ("{\"text\": \"A\"}", 1));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn what_is_too_long_or_too_deep_is_bounded() {
     let long = "word ".repeat(120);
     let run = read(&format!("~<count>1~</count>~<text>{long}~</text>~<count>2~</count>~</invoke>"), Eof::Stop);
     assert_eq!(run.args, format!("{{\"count\": 1, \"text\": \"{long}\", \"count\": 2}}"));
-    assert_eq!(run.notes, [(DiagnosticKind::LimitReached, String::new())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::LimitReached, String::new())]);
     let run = read(&format!("~<count>1~</count>~<box>~<owner>{long}~</owner>~</box>~</invoke>"), Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"count\": 1", Some(Status::Broken)));
     let run = read(&"~<a>".repeat(9), Eof::Stop);
@@ -240,7 +241,7 @@ fn closers_are_mended_where_structure_follows() {
     let told = |body: &str| {
         let run = read(body, Eof::Stop);
         assert_eq!(run.status, Some(Status::Done { complete: true }), "{body}");
-        let repairs = run.notes.iter().filter(|(kind, _)| *kind == DiagnosticKind::Repaired);
+        let repairs = run.diagnostics.iter().filter(|(kind, _)| *kind == DiagnosticKind::Repaired);
         (run.args.clone(), repairs.map(|(_, text)| text.clone()).collect::<Vec<_>>())
     };
     let text = |text: &str| format!("{{\"text\": {}, \"count\": 3}}", serde_json::Value::from(text));
@@ -263,5 +264,5 @@ fn an_argument_may_have_the_name_of_a_tag() {
 fn the_text_of_a_broken_element_is_told() {
     let run = read("~<text>LOST~</count>~</invoke>", Eof::Stop);
     assert_eq!(run.status, Some(Status::Broken));
-    assert_eq!(run.notes, [(DiagnosticKind::UnplacedText, "text: LOST".to_owned())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::UnplacedText, "text: LOST".to_owned())]);
 }

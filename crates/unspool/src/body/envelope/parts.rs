@@ -41,11 +41,11 @@ impl Short {
 
 /// What is kept of a call until it is announced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct PendingCall {
     /// Bytes of it, arguments apart.
     bytes: usize,
     /// Arguments that came before the name.
-    early: String,
+    held_arguments: String,
     /// What of them was mended: where it stands, from the start of the head, and the escape.
     mended: Vec<(isize, String)>,
     /// How many bytes of the head stand before the input of this step.
@@ -58,7 +58,7 @@ pub(super) struct Head {
     from: usize,
 }
 
-impl Head {
+impl PendingCall {
     /// The head of the first call.
     pub(super) fn first() -> Self {
         Self { scan: Some(JsonScan::default()), ..Self::default() }
@@ -73,7 +73,11 @@ impl Head {
 
     /// Takes arguments that come before the name, read from offset `at` of the step's input on.
     pub(super) fn early_from(&mut self, at: usize) -> EarlyArguments<'_> {
-        EarlyArguments { base: self.before + at.cast_signed(), text: &mut self.early, mended: &mut self.mended }
+        EarlyArguments {
+            base: self.before + at.cast_signed(),
+            text: &mut self.held_arguments,
+            mended: &mut self.mended,
+        }
     }
 
     /// Keeps for the announcement that a backslash was mended, `at` in the input of the step.
@@ -83,13 +87,13 @@ impl Head {
 
     /// Bytes of arguments that came before the name.
     pub(super) fn early_bytes(&self) -> usize {
-        self.early.len()
+        self.held_arguments.len()
     }
 
     /// The call is announced: the arguments that came before go out.
     pub(super) fn give_early(&mut self, out: &mut dyn Out) {
-        if !self.early.is_empty() {
-            out.args(&std::mem::take(&mut self.early));
+        if !self.held_arguments.is_empty() {
+            out.args(&std::mem::take(&mut self.held_arguments));
         }
         for (at, escape) in std::mem::take(&mut self.mended) {
             Passed::tell(out, at - self.before, &escape);
@@ -99,12 +103,12 @@ impl Head {
     /// Counts bytes; whether the head may still grow.
     pub(super) fn count(&mut self, bytes: usize, limits: &Limits) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
-        self.bytes <= limits.head
+        self.bytes <= limits.header
     }
 
     /// How many bytes more it may have.
     pub(super) fn room(&self, limits: &Limits) -> usize {
-        limits.head.saturating_sub(self.bytes)
+        limits.header.saturating_sub(self.bytes)
     }
 
     /// A step is over that took `taken` of its input.

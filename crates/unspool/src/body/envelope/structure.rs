@@ -1,6 +1,6 @@
 //! What each byte of an envelope means: keys, values, the ends of objects and of the list.
 
-use super::parts::{Head, Short};
+use super::parts::{PendingCall, Short};
 use super::{At, Call, Envelope, EnvelopeSpec, Given, Here, Kept, Role, Turn};
 use crate::body::json::Passed;
 use crate::body::{Cx, Eof, Out, Repair, Status};
@@ -207,7 +207,7 @@ impl Envelope {
         let (len, progress) = if self.call.announced {
             arguments.step(rest, limits, &mut Passed::from(&mut *cx.out, here.at))
         } else {
-            arguments.step(rest, limits, &mut self.head.early_from(here.at))
+            arguments.step(rest, limits, &mut self.header.early_from(here.at))
         };
         if self.holds_too_much(limits) {
             return Turn::Say(len, Status::Broken);
@@ -314,7 +314,7 @@ impl Envelope {
 
     /// Whether more is held before the announcement than may be.
     fn holds_too_much(&self, limits: &Limits) -> bool {
-        !self.call.announced && self.head.early_bytes() + self.call.unplaced.len() > limits.early
+        !self.call.announced && self.header.early_bytes() + self.call.unplaced.len() > limits.held_arguments
     }
 
     /// The output is over. A call that was cut off behind its name is one; one that just ends there is text.
@@ -360,7 +360,7 @@ impl Envelope {
             Given::Written(true) => true,
             Given::Written(false) => {
                 let message = "the arguments are not JSON; they are passed on as the model wrote them";
-                cx.out.note(DiagnosticKind::NotJson, here.at, "", message);
+                cx.out.report(DiagnosticKind::NotJson, here.at, "", message);
                 false
             }
         }
@@ -372,7 +372,7 @@ impl Envelope {
         let is_declared = |key: &str| cx.schema.is_some_and(|schema| schema.declares(key));
         let Some(members) = self.call.unplaced.take_parameters(&is_declared) else { return false };
         let object = format!("{{{members}}}");
-        // Told at the end, as it is only known there; what is mended inside is part of the same repair.
+        // Explanation at the end, as it is only known there; what is mended inside is part of the same repair.
         let mut out = Rewritten { out: cx.out };
         JsonCopy::default().copy(&object, cx.limits.depth, &mut out);
         let message = "the arguments' key is missing; the parameters beside the name are the arguments";
@@ -385,14 +385,14 @@ impl Envelope {
         let text = self.call.unplaced.take();
         if self.call.announced && !text.is_empty() {
             let message = "the call has members that are neither its name nor its arguments";
-            cx.out.note(DiagnosticKind::UnplacedText, here.at, &text, message);
+            cx.out.report(DiagnosticKind::UnplacedText, here.at, &text, message);
         }
     }
 
     /// An element of the list is no call, but the list goes on.
     pub(super) fn no_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) {
-        let element = self.head.element(&here.input[..here.at]);
-        cx.out.note(DiagnosticKind::UnplacedText, here.at, &element, "an element of the list of calls is no call");
+        let element = self.header.element(&here.input[..here.at]);
+        cx.out.report(DiagnosticKind::UnplacedText, here.at, &element, "an element of the list of calls is no call");
         self.next_call("[0", here.at);
     }
 
@@ -400,6 +400,6 @@ impl Envelope {
     fn next_call(&mut self, open: &str, from: usize) {
         self.later = true;
         self.call = Call::default();
-        self.head = Head::further(open, from);
+        self.header = PendingCall::further(open, from);
     }
 }

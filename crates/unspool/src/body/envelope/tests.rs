@@ -18,7 +18,7 @@ impl Machine for Envelope {
         self.step(spec, cx, input)
     }
 
-    fn head(&self) -> String {
+    fn header(&self) -> String {
         self.id().map_or_else(|| self.name().to_owned(), |id| format!("{} id {id}", self.name()))
     }
 }
@@ -94,7 +94,7 @@ fn one_object_is_one_call() {
             let said = said_before(&object(), text, rest);
             assert_eq!(said, ["named tide", r#"args {"h": "Alta", "n": 1.50}"#, "done true"], "{text:?}");
         }
-        assert!(run(&object(), text, Eof::Stop).notes.is_empty(), "{text:?}");
+        assert!(run(&object(), text, Eof::Stop).diagnostics.is_empty(), "{text:?}");
         assert_eq!(said_before(&bare(), text, "; {").len(), 3, "{text:?}");
     }
 }
@@ -133,7 +133,7 @@ fn a_call_is_named_as_soon_as_it_is_sure() {
 
 #[test]
 fn ids_are_strings_or_numbers() {
-    for (text, head) in [
+    for (text, header) in [
         (r#"{"tool": "t", "call_id": "a\u0062 c", "parameters": {}}"#, "named t id ab c"),
         (r#"{"call_id": 12, "tool": "t", "parameters": {}}"#, "named t id 12"),
         (r#"[{"tool": "t", "call_id": -1}]"#, "named t id -1"),
@@ -144,7 +144,7 @@ fn ids_are_strings_or_numbers() {
         (&format!(r#"{{"tool": "t", "call_id": {}, "parameters": {{}}}}"#, "1".repeat(300)), "named t"),
     ] {
         let trace = run(&with_ids(), text, Eof::Stop);
-        assert_eq!(trace.said[..2], [head, "args {}"], "{text:?}");
+        assert_eq!(trace.said[..2], [header, "args {}"], "{text:?}");
         assert_eq!(trace.said.last().unwrap(), "done true");
     }
     // A name behind which nothing of a call comes makes none.
@@ -153,7 +153,7 @@ fn ids_are_strings_or_numbers() {
     }
     assert_eq!(said(&with_ids(), r#"{"tool": "t"}"#), ["named t", "args {}", "done true"]);
     let late = run(&with_ids(), r#"{"tool": "t", "parameters": {}, "call_id": "9"}"#, Eof::Stop);
-    assert_eq!(late.notes, [(DiagnosticKind::UnplacedText, 46, r#""call_id": "9""#.to_owned())]);
+    assert_eq!(late.diagnostics, [(DiagnosticKind::UnplacedText, 46, r#""call_id": "9""#.to_owned())]);
 }
 
 #[test]
@@ -184,13 +184,17 @@ fn the_first_arguments_count() {
     ] {
         let trace = run(&object(), text, Eof::Stop);
         assert_eq!(trace.said, ["named f", r#"args {"a": 1}"#, "done true"], "{text:?}");
-        let notes: Vec<_> = trace.notes.iter().map(|(kind, _, text)| (*kind, text.as_str())).collect();
-        assert_eq!(notes, note.map(|n| (DiagnosticKind::UnplacedText, n)).into_iter().collect::<Vec<_>>(), "{text:?}");
+        let diagnostics: Vec<_> = trace.diagnostics.iter().map(|(kind, _, text)| (*kind, text.as_str())).collect();
+        assert_eq!(
+            diagnostics,
+            note.map(|n| (DiagnosticKind::UnplacedText, n)).into_iter().collect::<Vec<_>>(),
+            "{text:?}"
+        );
     }
     // Arguments beside the name instead of under a key.
     let flat = run(&object(), r#"{"name": "f", "leaf": "mint", "é": 1}"#, Eof::Stop);
     assert_eq!(flat.said, ["named f", "args {}", "done true"]);
-    assert_eq!(flat.notes[0].2, r#""leaf": "mint", "é": 1"#);
+    assert_eq!(flat.diagnostics[0].2, r#""leaf": "mint", "é": 1"#);
 }
 
 #[test]
@@ -276,7 +280,7 @@ impl crate::body::Out for Nothing {
     fn args(&mut self, json: &str) {
         unreachable!("{json}");
     }
-    fn note(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
+    fn report(&mut self, _: DiagnosticKind, _: usize, _: &str, _: &str) {}
     fn repaired(&mut self, _: crate::body::Repair<'_>) {}
 }
 

@@ -12,14 +12,14 @@ pub(crate) trait Machine: Default + Clone + PartialEq + std::fmt::Debug + Serial
     type Spec;
     fn advance(&mut self, spec: &Self::Spec, cx: &mut Cx<'_>, input: &str) -> Step;
     /// What is told when a call is named.
-    fn head(&self) -> String;
+    fn header(&self) -> String;
 }
 
 /// All that a body said, in order and in one line each, neighbouring pieces of arguments joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub(crate) said: Vec<String>,
-    pub(crate) notes: Vec<(DiagnosticKind, usize, String)>,
+    pub(crate) diagnostics: Vec<(DiagnosticKind, usize, String)>,
     /// Bytes taken in all.
     pub(crate) taken: usize,
 }
@@ -38,13 +38,13 @@ impl Out for Record<'_> {
         }
     }
 
-    fn note(&mut self, kind: DiagnosticKind, at: usize, text: &str, _: &str) {
-        self.trace.notes.push((kind, self.base + at, text.to_owned()));
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, _: &str) {
+        self.trace.diagnostics.push((kind, self.base + at, text.to_owned()));
     }
 
     fn repaired(&mut self, repair: Repair<'_>) {
         let at = self.base.checked_add_signed(repair.at).expect("a place in the text");
-        self.trace.notes.push((DiagnosticKind::Repaired, at, format!("{} -> {}", repair.text, repair.read)));
+        self.trace.diagnostics.push((DiagnosticKind::Repaired, at, format!("{} -> {}", repair.text, repair.read)));
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn drive<M: Machine>(spec: &M::Spec, pieces: &[&str], eof: Eof, limit
                     assert!(held.len() <= bound, "{} bytes held", held.len());
                     break;
                 }
-                Status::Named => trace.said.push(format!("named {}", machine.head())),
+                Status::Named => trace.said.push(format!("named {}", machine.header())),
                 Status::CallEnd { complete } => trace.said.push(format!("end {complete}")),
                 Status::Done { complete } => {
                     trace.said.push(format!("done {complete}"));
@@ -109,7 +109,7 @@ pub(crate) fn drive_all_ways<M: Machine>(spec: &M::Spec, text: &str, eof: Eof, l
 
 /// Where no call is open, the raw bytes are given back: how many were taken by then does not matter.
 fn assert_same(one: &Trace, other: &Trace, what: &str) {
-    assert_eq!((&one.said, &one.notes), (&other.said, &other.notes), "{what}");
+    assert_eq!((&one.said, &one.diagnostics), (&other.said, &other.diagnostics), "{what}");
     let given_back = match &other.said[..] {
         [.., before, last] => last == "broken" && before.starts_with("end "),
         [last] => last == "broken",

@@ -14,7 +14,7 @@ impl Machine for JsonBody {
         self.step(spec, cx, input)
     }
 
-    fn head(&self) -> String {
+    fn header(&self) -> String {
         unreachable!("its head is read before it")
     }
 }
@@ -162,7 +162,7 @@ fn what_is_no_json_goes_on_to_a_closer() {
         let arguments = if text.starts_with("\"{") { r#"{"a": \q}"# } else { text };
         assert_eq!(trace.said, [format!("args {arguments}"), "done false".into()], "{text:?} {rest:?}");
         assert_eq!(trace.taken, text.len(), "{text:?} {rest:?}");
-        let kinds: Vec<_> = trace.notes.iter().map(|(kind, at, _)| (*kind, *at)).collect();
+        let kinds: Vec<_> = trace.diagnostics.iter().map(|(kind, at, _)| (*kind, *at)).collect();
         assert_eq!(kinds, [(DiagnosticKind::NotJson, bad)], "{text:?}");
     }
 }
@@ -174,7 +174,7 @@ fn without_a_closer_broken_json_breaks_the_body() {
         let mut said = if good.is_empty() { vec![] } else { vec![format!("args {good}")] };
         said.push("broken".into());
         assert_eq!(trace.said, said, "{good:?}");
-        assert_eq!(trace.notes.len(), 1);
+        assert_eq!(trace.diagnostics.len(), 1);
     }
 }
 
@@ -201,7 +201,7 @@ fn a_string_that_holds_json_is_that_json() {
     ] {
         let trace = run(&closed(), &format!("{text}<end>"), Eof::Stop);
         assert_eq!(trace.said, [format!("args {arguments}"), "done false".into()], "{text:?}");
-        assert_eq!(trace.notes[0].0, DiagnosticKind::NotJson);
+        assert_eq!(trace.diagnostics[0].0, DiagnosticKind::NotJson);
         assert_eq!(trace.taken, text.len());
     }
 }
@@ -335,10 +335,13 @@ fn a_backslash_that_begins_no_escape_is_doubled() {
     ] {
         let trace = run(&closed(), &format!("{json}<end>"), Eof::Stop);
         assert_eq!(trace.said, [format!("args {read}"), "done true".into()], "{json}");
-        let told: Vec<&str> = trace.notes.iter().map(|(_, _, text)| text.as_str()).collect();
+        let told: Vec<&str> = trace.diagnostics.iter().map(|(_, _, text)| text.as_str()).collect();
         assert_eq!(told, mended, "{json}");
         assert!(
-            trace.notes.iter().all(|(kind, at, _)| *kind == DiagnosticKind::Repaired && json[*at..].starts_with('\\'))
+            trace
+                .diagnostics
+                .iter()
+                .all(|(kind, at, _)| *kind == DiagnosticKind::Repaired && json[*at..].starts_with('\\'))
         );
     }
 }
@@ -348,6 +351,6 @@ fn half_an_escape_at_the_end_stays_as_it_is() {
     for json in [r#"{"p": "a\"#, r#"{"p": "a\u"#, r#"{"p": "a\u00e"#, r#""no \"#] {
         let trace = run(&closed(), json, Eof::Length);
         assert_eq!(trace.said, [format!("args {json}"), "done false".into()], "{json}");
-        assert!(trace.notes.is_empty());
+        assert!(trace.diagnostics.is_empty());
     }
 }

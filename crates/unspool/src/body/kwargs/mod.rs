@@ -4,7 +4,7 @@
 //! as they are read; a number waits for its end, and what stands first in `(` or `{` waits until it is clear whether
 //! that is a tuple, a set or a dict.
 
-mod look;
+mod lookahead;
 mod number;
 mod string;
 pub(super) mod text;
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use self::text::Quotes;
 use self::value::start;
 use super::{Cx, Eof, Follow, Out, Status, Step};
+use crate::explanation::Explanation;
 use crate::format::file::Tools;
 use crate::json::write::string_piece;
 use crate::keyword::keyword;
 use crate::scan::{Literal, Match, is_blank};
-use crate::told::Told;
 
 /// What the machine has to know about its format.
 #[derive(Debug, Clone, Default)]
@@ -32,10 +32,10 @@ pub(crate) struct KwargsSpec {
 
 impl KwargsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let Follow { call_close, block_close, call_open } = follow;
         if call_close.is_empty() || !call_close.iter().all(|l| l.text().starts_with(')')) {
-            return Err(Told::new("`{kwargs}` must stand in brackets", "write `{name}({kwargs})`"));
+            return Err(Explanation::new("`{kwargs}` must stand in brackets", "write `{name}({kwargs})`"));
         }
         let separators = tools.between.iter().map(|text| text.trim());
         let between = separators.filter(|text| !text.is_empty()).map(|text| Literal::new(text, false)).collect();

@@ -1,6 +1,6 @@
 //! Inside a string: data is written as it is read, escapes are decoded, and a quote closes if structure follows.
 
-use super::look::{Look, Quote};
+use super::lookahead::{Lookahead, Quote};
 use super::text::{Escape, Quotes};
 use super::{Kwargs, Move, Reader, State};
 use crate::diagnostic::DiagnosticKind;
@@ -29,7 +29,7 @@ impl Kwargs {
                     Move::Go(found + n)
                 }
             },
-            b')' => match self.look(reader).is_abandoned(rest) {
+            b')' => match self.lookahead(reader).is_abandoned(rest) {
                 Match::Full(_) => Move::Done(found, false),
                 Match::Partial => Move::More(found),
                 Match::No => self.data(reader, found, 1),
@@ -60,7 +60,7 @@ impl Kwargs {
             }
             len = 3;
         }
-        match self.look(reader).quote(&rest[len..]) {
+        match self.lookahead(reader).quote(&rest[len..]) {
             Quote::Data => return self.data(reader, at, len),
             Quote::More | Quote::Unclear => return Move::More(at),
             Quote::Join => self.state = State::Join,
@@ -72,8 +72,8 @@ impl Kwargs {
         Move::Go(at + len)
     }
 
-    fn look<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Look<'a> {
-        Look { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
+    fn lookahead<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Lookahead<'a> {
+        Lookahead { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
     }
 
     /// `n` bytes are data as they stand.
@@ -95,7 +95,7 @@ impl Kwargs {
             string_piece(portion, |piece| writer.put(reader.cx.out, piece));
             if self.writer.held.len() > most {
                 let message = "the first item of a bracket is too long to wait for its end";
-                reader.cx.out.note(DiagnosticKind::LimitReached, from, "", message);
+                reader.cx.out.report(DiagnosticKind::LimitReached, from, "", message);
                 self.settle(reader.cx.out);
             }
             from += portion.len();

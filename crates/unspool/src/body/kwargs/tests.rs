@@ -10,7 +10,7 @@ use crate::limits::Limits;
 struct Read {
     args: String,
     left: String,
-    notes: Vec<String>,
+    diagnostics: Vec<String>,
     status: Option<Status>,
 }
 
@@ -18,11 +18,11 @@ impl Out for Read {
     fn args(&mut self, json: &str) {
         self.args.push_str(json);
     }
-    fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
-        self.notes.push(format!("{kind:?} {text}"));
+    fn report(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
+        self.diagnostics.push(format!("{kind:?} {text}"));
     }
     fn repaired(&mut self, repair: Repair<'_>) {
-        self.notes.push(format!("{} -> {}", repair.text, repair.read));
+        self.diagnostics.push(format!("{} -> {}", repair.text, repair.read));
     }
 }
 

@@ -18,7 +18,7 @@ pub(in crate::body) struct Quotes {
 
 /// What begins at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::body) enum Opening {
+pub(in crate::body) enum StringStart {
     /// A string; its text begins after this many bytes.
     Text(Quotes, usize),
     /// The input ends before that is decided.
@@ -28,7 +28,7 @@ pub(in crate::body) enum Opening {
 }
 
 /// Whether a string, prefix included, opens at the start of `rest`.
-pub(in crate::body) fn opening(rest: &[u8], eof: bool) -> Opening {
+pub(in crate::body) fn string_start(rest: &[u8], eof: bool) -> StringStart {
     let prefix = rest.iter().take(2).take_while(|b| b.is_ascii_alphabetic()).count();
     let letters: [u8; 2] = std::array::from_fn(|i| if i < prefix { rest[i].to_ascii_lowercase() } else { 0 });
     let (raw, braces) = match letters {
@@ -36,19 +36,19 @@ pub(in crate::body) fn opening(rest: &[u8], eof: bool) -> Opening {
         [b'r', 0] => (true, false),
         [b'f', 0] => (false, true),
         [b'r', b'f'] | [b'f', b'r'] => (true, true),
-        _ => return Opening::No,
+        _ => return StringStart::No,
     };
     let quote = match rest.get(prefix) {
         Some(q @ (b'\'' | b'"')) => *q,
-        None if !eof => return Opening::More,
-        _ => return Opening::No,
+        None if !eof => return StringStart::More,
+        _ => return StringStart::No,
     };
     let run = rest[prefix..].iter().take(3).take_while(|b| **b == quote).count();
     if run == 2 && prefix + run == rest.len() && !eof || run == 1 && prefix + run == rest.len() && !eof {
-        return Opening::More;
+        return StringStart::More;
     }
     let triple = run == 3;
-    Opening::Text(Quotes { quote, triple, raw, braces }, prefix + if triple { 3 } else { 1 })
+    StringStart::Text(Quotes { quote, triple, raw, braces }, prefix + if triple { 3 } else { 1 })
 }
 
 /// What a backslash begins.
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn openings() {
-        let text = |prefix: &str| match opening(prefix.as_bytes(), false) {
-            Opening::Text(q, n) => Some((q.triple, q.raw, q.braces, n)),
+        let text = |prefix: &str| match string_start(prefix.as_bytes(), false) {
+            StringStart::Text(q, n) => Some((q.triple, q.raw, q.braces, n)),
             _ => None,
         };
         assert_eq!(text("'a'"), Some((false, false, false, 1)));
@@ -176,12 +176,12 @@ mod tests {
         assert_eq!(text("Rf\"\"\"a"), Some((true, true, true, 5)));
         assert_eq!(text("u'a"), Some((false, false, false, 2)));
         for more in ["", "r", "rf", "'", "''", "f\""] {
-            assert_eq!(opening(more.as_bytes(), false), Opening::More, "{more}");
+            assert_eq!(string_start(more.as_bytes(), false), StringStart::More, "{more}");
         }
         for no in ["b'x'", "rb'x'", "True", "x", "ff'"] {
-            assert_eq!(opening(no.as_bytes(), false), Opening::No, "{no}");
+            assert_eq!(string_start(no.as_bytes(), false), StringStart::No, "{no}");
         }
-        assert_eq!(opening(b"''", true), Opening::Text(PLAIN, 1));
+        assert_eq!(string_start(b"''", true), StringStart::Text(PLAIN, 1));
     }
 
     #[test]

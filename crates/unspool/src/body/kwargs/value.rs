@@ -1,8 +1,8 @@
 //! Values outside strings: numbers, words, and brackets with what separates and closes their items.
 
-use super::look::WORDS;
+use super::lookahead::WORDS;
 use super::number::to_json;
-use super::text::{Opening, Quotes, opening};
+use super::text::{Quotes, StringStart, string_start};
 use super::{Frame, Kwargs, Move, Reader, State};
 use crate::body::Out;
 use crate::diagnostic::DiagnosticKind;
@@ -28,10 +28,10 @@ pub(super) fn start(reader: &Reader<'_, '_>, at: usize) -> Start {
         Some(b'0'..=b'9' | b'.' | b'+' | b'-') => return Start::Number,
         Some(_) => {}
     }
-    match opening(rest, reader.at_end()) {
-        Opening::Text(quotes, n) => return Start::Text(quotes, n),
-        Opening::More => return Start::More,
-        Opening::No => {}
+    match string_start(rest, reader.at_end()) {
+        StringStart::Text(quotes, n) => return Start::Text(quotes, n),
+        StringStart::More => return Start::More,
+        StringStart::No => {}
     }
     let mut found = Start::Bad;
     for (word, json) in WORDS {
@@ -115,7 +115,7 @@ impl Kwargs {
             _ => {}
         }
         if self.frames.len() >= reader.cx.limits.depth {
-            reader.cx.out.note(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
+            reader.cx.out.report(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
             return Move::Broken(at);
         }
         let place = self.writer.held.len();
@@ -234,7 +234,7 @@ impl Kwargs {
         }
         let end = at + n;
         if !is_short(text) {
-            reader.cx.out.note(DiagnosticKind::LimitReached, end, "", "a number of the arguments is too long");
+            reader.cx.out.report(DiagnosticKind::LimitReached, end, "", "a number of the arguments is too long");
         } else if n == rest.len() {
             return Move::More(end);
         }

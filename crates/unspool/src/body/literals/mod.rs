@@ -4,7 +4,7 @@
 //! and where the schema is silent the type of its spelling. Plain quotes, `=` for the colon and `(` for the outer brace are
 //! read as what they stand for. Commas and white space between items are framing. The machine begins at the opening bracket and ends behind the closing one.
 
-mod look;
+mod lookahead;
 mod text;
 mod value;
 
@@ -12,15 +12,15 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use self::look::{Look, first_of};
+use self::lookahead::{Lookahead, first_of};
 use self::value::Pending;
 use super::{Cx, Eof, Follow, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
+use crate::explanation::Explanation;
 use crate::format::file::{Delimited, Silent, Tools};
 use crate::json::write::string_piece;
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 use crate::schema::TypeId;
-use crate::told::Told;
 use crate::typing::Rules;
 
 /// What the machine has to know about its format.
@@ -42,20 +42,20 @@ pub(crate) struct LiteralsSpec {
 
 impl LiteralsSpec {
     /// The machine of a format, with what may stand behind a call.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let words = &tools.literals;
         let (open, close) = match &words.string[..] {
             [both] => (both, both),
             [open, close] => (open, close),
             _ => {
-                return Err(Told::new(
+                return Err(Explanation::new(
                     "`tools.literals.string` must be one delimiter, or an opener and a closer",
                     "write the token that stands around a string, such as `string = [\"<|\\\"|>\"]`",
                 ));
             }
         };
         if open.is_empty() || close.is_empty() {
-            return Err(Told::new(
+            return Err(Explanation::new(
                 "`tools.literals.string` has an empty delimiter",
                 "write the token that stands around a string",
             ));
@@ -257,7 +257,7 @@ impl Literals {
             _ => return Move::Broken(at),
         };
         if self.frames.len() >= reader.cx.limits.depth {
-            reader.cx.out.note(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
+            reader.cx.out.report(DiagnosticKind::LimitReached, at, "", "the arguments are nested too deeply");
             return Move::Broken(at);
         }
         if byte == b'(' {
@@ -278,7 +278,7 @@ impl Literals {
             self.state = State::After;
             return Move::Go(at + 1);
         }
-        let extra = match self.look(reader).extra_bracket(reader.rest(at + 1)) {
+        let extra = match self.lookahead(reader).extra_bracket(reader.rest(at + 1)) {
             Match::Partial => return Move::More(at),
             Match::Full(n) => n,
             Match::No => 0,
@@ -331,9 +331,9 @@ impl Literals {
         }
     }
 
-    fn look<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Look<'a> {
+    fn lookahead<'a>(&'a self, reader: &'a Reader<'_, '_>) -> Lookahead<'a> {
         let (limits, schema, eof) = (reader.cx.limits, reader.cx.schema, reader.cx.eof);
-        Look { spec: reader.spec, frames: &self.frames, limits, schema, eof }
+        Lookahead { spec: reader.spec, frames: &self.frames, limits, schema, eof }
     }
 
     /// The output ends; `at` is where the bytes begin that are not taken. Says whether the arguments are complete.

@@ -21,7 +21,7 @@ impl Out for Read {
     fn args(&mut self, json: &str) {
         self.args.push_str(json);
     }
-    fn note(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
+    fn report(&mut self, kind: DiagnosticKind, _at: usize, text: &str, _message: &str) {
         assert_eq!(kind, DiagnosticKind::UnplacedText);
         self.unplaced.push_str(text);
     }

@@ -1,6 +1,6 @@
 //! Inside a string: between delimiters, where nothing is escaped, or between plain quotes.
 
-use super::look::Place;
+use super::lookahead::Place;
 use super::{Literals, Move, Reader, State};
 use crate::body::Eof;
 use crate::scan::{Match, is_blank};
@@ -16,7 +16,7 @@ impl Literals {
         let rest = reader.rest(found);
         let delimiter = reader.spec.close.at(rest);
         if let Match::Full(n) = delimiter {
-            return match self.look(reader).after_delimiter(Place::Value, &rest[n..]) {
+            return match self.lookahead(reader).after_delimiter(Place::Value, &rest[n..]) {
                 Match::Partial => Move::More(found),
                 Match::No => self.quotation_mark(reader, found, n),
                 Match::Full(_) => {
@@ -28,7 +28,7 @@ impl Literals {
                 }
             };
         }
-        match (self.look(reader).is_abandoned(rest), delimiter) {
+        match (self.lookahead(reader).is_abandoned(rest), delimiter) {
             (Match::Full(n), _) => Move::Done(found + n, false),
             (Match::No, Match::No) => self.data(reader, found, reader.char_len(found)),
             _ => Move::More(found),
@@ -42,7 +42,7 @@ impl Literals {
         let rest = reader.rest(found);
         match rest.first() {
             None => Move::More(found),
-            Some(byte) if *byte == quote => match self.look(reader).after_quote(Place::Value, &rest[1..]) {
+            Some(byte) if *byte == quote => match self.lookahead(reader).after_quote(Place::Value, &rest[1..]) {
                 // A quote right at the cut-off end may be its string's end, or data.
                 Match::Full(_) if reader.cx.eof == Eof::Length && rest[1..].iter().all(|b| is_blank(*b)) => {
                     Move::More(found)
@@ -55,7 +55,7 @@ impl Literals {
                     Move::Go(found + 1)
                 }
             },
-            Some(_) => match self.look(reader).is_abandoned(rest) {
+            Some(_) => match self.lookahead(reader).is_abandoned(rest) {
                 Match::Full(n) => Move::Done(found + n, false),
                 Match::Partial => Move::More(found),
                 Match::No => self.data(reader, found, reader.char_len(found)),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::look::{Place, first_of};
+use super::lookahead::{Place, first_of};
 use super::{Literals, Move, Reader, State};
 use crate::body::give;
 use crate::format::file::Delimited;
@@ -153,12 +153,12 @@ impl Literals {
         self.hold(reader, reader.slice(at, found));
         let rest = reader.rest(found);
         let delimiter = reader.spec.close.at(rest);
-        let look = self.look(reader);
+        let lookahead = self.lookahead(reader);
         let ends = match (rest[0], delimiter) {
-            (b',', _) => look.comma_ends_bare(self.is_scalar(), &rest[1..]),
+            (b',', _) => lookahead.comma_ends_bare(self.is_scalar(), &rest[1..]),
             (byte, _) if self.frames.last().is_some_and(|frame| frame.closer() == byte) => Match::Full(0),
             // The opening delimiter was left out.
-            (_, Match::Full(n)) => look.after_delimiter(Place::Value, &rest[n..]),
+            (_, Match::Full(n)) => lookahead.after_delimiter(Place::Value, &rest[n..]),
             (_, delimiter) => match (first_of(&reader.spec.follow.call_close, rest), delimiter) {
                 (Match::No, Match::Partial) => Match::Partial,
                 (closer, _) => closer,

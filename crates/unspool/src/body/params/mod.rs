@@ -4,17 +4,17 @@
 //! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
 pub(crate) mod escape;
-mod opening;
+mod header;
 mod skip;
 mod spec;
-mod taking;
 #[cfg(test)]
 mod tests;
 mod value;
+mod value_output;
 
 use serde::{Deserialize, Serialize};
 
-use self::opening::{Head, Opening, Tried};
+use self::header::{HeaderAttempt, ParamHeader, Tried};
 use self::skip::Skip;
 pub(crate) use self::spec::ParamsSpec;
 use self::value::Value;
@@ -37,7 +37,7 @@ pub(crate) struct Params {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum State {
     /// Before an opening or the body's end.
-    Between(Opening),
+    Between(ParamHeader),
     /// In a value.
     Value(Box<Value>),
     /// In text that has no place here.
@@ -46,7 +46,7 @@ enum State {
 
 impl Default for State {
     fn default() -> Self {
-        Self::Between(Opening::default())
+        Self::Between(ParamHeader::default())
     }
 }
 
@@ -93,8 +93,8 @@ impl<'s> Turn<'s, '_, '_> {
         Structure { literals, most: self.cx.limits.blank, blanks: self.spec.blanks }
     }
 
-    fn note(&mut self, kind: DiagnosticKind, text: &str, message: &str) {
-        self.cx.out.note(kind, self.at, text, message);
+    fn report(&mut self, kind: DiagnosticKind, text: &str, message: &str) {
+        self.cx.out.report(kind, self.at, text, message);
     }
 
     /// Tells that `text`, so many bytes into the rest, was read as `read`.
@@ -108,11 +108,11 @@ impl<'s> Turn<'s, '_, '_> {
     }
 
     /// Tells what of an opening was mended.
-    fn tell_repairs(&mut self, head: &Head, held: &str) {
-        if head.lacks_opener {
-            self.repaired(0, "", self.spec.template(head.template).first.text());
+    fn tell_repairs(&mut self, header: &HeaderAttempt, held: &str) {
+        if header.lacks_opener {
+            self.repaired(0, "", self.spec.template(header.template).first.text());
         }
-        for &(from, to) in &head.thread.repeats {
+        for &(from, to) in &header.cursor.repeats {
             self.repaired(from, held.get(from..to).unwrap_or_default(), "");
         }
     }
@@ -123,9 +123,9 @@ impl<'s> Turn<'s, '_, '_> {
     }
 
     /// Whether an opening that failed did so for want of the value's opener alone.
-    fn may_lack_value_opener(&self, head: &Head) -> bool {
-        let template = self.spec.template(head.template);
-        template.key_close.is_some() && head.thread.wants_last(&template.opening)
+    fn may_lack_value_opener(&self, header: &HeaderAttempt) -> bool {
+        let template = self.spec.template(header.template);
+        template.key_close.is_some() && header.cursor.wants_last(&template.opening)
     }
 }
 
@@ -161,7 +161,7 @@ impl Params {
 }
 
 /// Between parameters: white space is framing, then the body's end or an opening.
-fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
+fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader) -> Next {
     if !opening.is_under_way() {
         loop {
             turn.at += turn.spec.blanks.before(turn.rest().as_bytes());
@@ -184,34 +184,36 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening) -> Next {
     }
     let held = turn.rest();
     match opening.advance(turn.spec, held, (turn.cx.limits, turn.object.has_members())) {
-        Tried::Fits(head) => {
-            turn.tell_repairs(&head, held);
-            turn.at += head.thread.pos;
-            match Value::new(turn, &head, held) {
+        Tried::Fits(header) => {
+            turn.tell_repairs(&header, held);
+            turn.at += header.cursor.pos;
+            match Value::new(turn, &header, held) {
                 Some(value) => Next::To(State::Value(Box::new(value))),
                 None => Next::To(State::default()),
             }
         }
         Tried::Wait if turn.is_last() => cut_opening(turn, opening),
         Tried::Wait => Next::Wait,
-        Tried::No(Some(head), _) if turn.may_lack_value_opener(&head) => value_without_opener(turn, opening, head),
+        Tried::No(Some(header), _) if turn.may_lack_value_opener(&header) => {
+            value_without_opener(turn, opening, header)
+        }
         Tried::No(None, fitted) => Next::To(State::Skip(Skip::behind(fitted))),
-        Tried::No(Some(head), _) => no_opening(turn, &head),
+        Tried::No(Some(header), _) => no_opening(turn, &header),
     }
 }
 
 /// No template fits; this one failed after its key.
-fn no_opening(turn: &mut Turn<'_, '_, '_>, head: &Head) -> Next {
+fn no_opening(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt) -> Next {
     let held = turn.rest();
     // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
-    if let Some(key) = head.thread.value(Slot::Key, held) {
+    if let Some(key) = header.cursor.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
     }
-    let (read, program) = (head.thread.pos, &turn.spec.template(head.template).opening);
+    let (read, program) = (header.cursor.pos, &turn.spec.template(header.template).opening);
     // What its half-read attributes left is still to come.
-    let lost = if head.thread.taken.len() > 1 { head.thread.unplaced(program, &held[..read]) } else { "" };
+    let lost = if header.cursor.taken.len() > 1 { header.cursor.unplaced(program, &held[..read]) } else { "" };
     if !lost.is_empty() {
-        turn.note(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
+        turn.report(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
     }
     turn.at += read;
     Next::Over(Status::Broken)
@@ -219,53 +221,58 @@ fn no_opening(turn: &mut Turn<'_, '_, '_>, head: &Head) -> Next {
 
 /// Behind a key whose value's opener is missing, text up to the value's closer is the value. If the call's closer or the
 /// next key comes first, there is none.
-fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>) -> Next {
+fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader, header: Box<HeaderAttempt>) -> Next {
     let held = turn.rest();
     let spec = turn.spec;
-    let start = head.thread.pos;
+    let start = header.cursor.pos;
     let bytes = held.as_bytes();
     let mut from = opening.searched().max(start);
     loop {
         let Some(at) = spec.in_value.find(bytes, from.min(bytes.len())) else {
-            return wait_for_value(turn, opening, head, bytes.len());
+            return wait_for_value(turn, opening, header, bytes.len());
         };
         if at - start > turn.cx.limits.argument {
-            return no_opening(turn, &head);
+            return no_opening(turn, &header);
         }
-        let close = spec.template(head.template).close.at(&bytes[at..]);
+        let close = spec.template(header.template).close.at(&bytes[at..]);
         match (close, first_match(&spec.structure, &bytes[at..])) {
             (Match::Full(_), _) => {
-                turn.repaired(start, "", spec.value_opener(head.template));
-                turn.tell_repairs(&head, held);
+                turn.repaired(start, "", spec.value_opener(header.template));
+                turn.tell_repairs(&header, held);
                 turn.at += start;
-                return match Value::new(turn, &head, held) {
+                return match Value::new(turn, &header, held) {
                     Some(value) => Next::To(State::Value(Box::new(value))),
                     None => Next::To(State::default()),
                 };
             }
-            (_, Match::Full(_)) => return no_opening(turn, &head),
-            (Match::Partial, _) | (_, Match::Partial) => return wait_for_value(turn, opening, head, at),
+            (_, Match::Full(_)) => return no_opening(turn, &header),
+            (Match::Partial, _) | (_, Match::Partial) => return wait_for_value(turn, opening, header, at),
             (Match::No, Match::No) => from = at + 1,
         }
     }
 }
 
 /// The value's end has not come; too long a wait is none.
-fn wait_for_value(turn: &mut Turn<'_, '_, '_>, opening: &mut Opening, head: Box<Head>, searched: usize) -> Next {
-    if searched - head.thread.pos > turn.cx.limits.argument {
-        return no_opening(turn, &head);
+fn wait_for_value(
+    turn: &mut Turn<'_, '_, '_>,
+    opening: &mut ParamHeader,
+    header: Box<HeaderAttempt>,
+    searched: usize,
+) -> Next {
+    if searched - header.cursor.pos > turn.cx.limits.argument {
+        return no_opening(turn, &header);
     }
     if turn.is_last() {
         let held = turn.rest();
-        if let Some(key) = head.thread.value(Slot::Key, held) {
+        if let Some(key) = header.cursor.value(Slot::Key, held) {
             turn.object.key(turn.cx.out, &turn.spec.key(key));
         }
-        turn.at += head.thread.pos;
-        note_cut_opening(turn, held[head.thread.pos..searched.min(held.len())].trim());
+        turn.at += header.cursor.pos;
+        note_cut_opening(turn, held[header.cursor.pos..searched.min(held.len())].trim());
         turn.at = turn.input.len();
         return Next::Over(Status::Done { complete: false });
     }
-    opening.keep(head, searched);
+    opening.keep(header, searched);
     Next::Wait
 }
 
@@ -281,19 +288,19 @@ fn at_the_end(turn: &mut Turn<'_, '_, '_>) -> Next {
 /// Tells of what the output's end left without a place in an opening.
 fn note_cut_opening(turn: &mut Turn<'_, '_, '_>, lost: &str) {
     if !lost.is_empty() {
-        turn.note(DiagnosticKind::UnplacedText, lost, "the output ended inside the opening of a parameter");
+        turn.report(DiagnosticKind::UnplacedText, lost, "the output ended inside the opening of a parameter");
     }
 }
 
 /// The output ends in an opening.
-fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &Opening) -> Next {
+fn cut_opening(turn: &mut Turn<'_, '_, '_>, opening: &ParamHeader) -> Next {
     let held = turn.rest();
-    let Some(head) = opening.begun().filter(|head| head.thread.pos > 0) else {
+    let Some(header) = opening.begun().filter(|header| header.cursor.pos > 0) else {
         return at_the_end(turn);
     };
-    let lost = if let Some(key) = head.thread.value(Slot::Key, held) {
+    let lost = if let Some(key) = header.cursor.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
-        head.thread.unplaced(&turn.spec.template(head.template).opening, held)
+        header.cursor.unplaced(&turn.spec.template(header.template).opening, held)
     } else {
         held
     };

@@ -38,7 +38,7 @@ impl Skip {
             self.noted = true;
             turn.object.unplaced();
             let text = &turn.rest()[..end];
-            turn.note(DiagnosticKind::UnplacedText, text, "text between parameters");
+            turn.report(DiagnosticKind::UnplacedText, text, "text between parameters");
         }
         self.scanned = if self.noted { 0 } else { end };
         if self.noted {

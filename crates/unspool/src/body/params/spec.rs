@@ -6,13 +6,13 @@ use super::escape;
 use crate::body::Follow;
 use crate::body::ends::{Ender, enders, first_match};
 use crate::body::tag::ClosingTag;
+use crate::call_header::{Program, ends_name};
+use crate::explanation::Explanation;
 use crate::format::file::{Escape, Tools, Trim, Typed};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::{Program, ends_name};
 use crate::limits::Limits;
 use crate::marks::{Blanks, MARK};
 use crate::scan::{Cut, FirstBytes, Literal, Match, cuts};
-use crate::told::Told;
 use crate::typing::Rules;
 
 /// A body of parameters, compiled.
@@ -74,7 +74,7 @@ impl ParamsSpec {
     ///
     /// # Errors
     /// A template that cannot be read, or in which nothing marks where a parameter or its value ends.
-    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Told> {
+    pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         if tools.param.is_empty() {
             return Err("`{params}` needs `tools.param`, the template of one parameter".into());
         }
@@ -174,8 +174,8 @@ impl ParamsSpec {
 }
 
 impl ParamTemplate {
-    fn new(source: &str, loose: bool, blanks: Blanks) -> Result<Self, Told> {
-        let wrong = |what: &str| Told::from(format!("parameter template {source:?}: {what}"));
+    fn new(source: &str, loose: bool, blanks: Blanks) -> Result<Self, Explanation> {
+        let wrong = |what: &str| Explanation::from(format!("parameter template {source:?}: {what}"));
         let template = Template::parse(source).map_err(|e| e.message)?;
         let value = template.position(|s| s == Slot::Value).ok_or_else(|| wrong("it has no `{value}`"))?;
         if !template.has(Slot::Key) {
@@ -203,8 +203,8 @@ impl ParamTemplate {
         let close = closers.next().ok_or_else(|| wrong("no literal follows `{value}`"))?;
         let key_close = opening.apart_from(Slot::Key).cloned();
         let tail = &source[source.trim_end().len()..];
-        let head = &source[..source.len() - source.trim_start().len()];
-        let at_line_start = tail.contains('\n') || head.contains('\n');
+        let header = &source[..source.len() - source.trim_start().len()];
+        let at_line_start = tail.contains('\n') || header.contains('\n');
         let (lead, trail) = (lead.unwrap_or_default(), trail.unwrap_or_default());
         let (tag, tails) = (ClosingTag::of(&close), closers.collect());
         Ok(Self { opening, first, lead, trail, close, tag, key_close, tails, at_line_start })

@@ -328,7 +328,7 @@ fn the_end_of_the_output_closes_nothing_that_was_open() {
     let run = read(&lines(), "<parameter=text>\nA", Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A", Some(Status::Done { complete: false })));
     let run = read(&lines(), "<parameter=list>\n[1, 2", Eof::Length);
-    assert_eq!(run.notes, [(DiagnosticKind::CallCutOff, "[1, 2".to_owned())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::CallCutOff, "[1, 2".to_owned())]);
 }
 
 #[test]
@@ -350,11 +350,11 @@ fn text_between_parameters_goes_to_a_diagnostic() {
     let body = "so: a < b\n<parameter=count>\n5\n</parameter>\n</function>";
     let run = read(&lines(), body, Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"count\": 5}", Some(Status::Done { complete: true })));
-    assert_eq!(run.notes, [(DiagnosticKind::UnplacedText, "so: a < b\n".to_owned())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::UnplacedText, "so: a < b\n".to_owned())]);
 
     let long = "word ".repeat(100);
     let run = read(&quoted(), &format!("<parameter name=\"text\"/>{long}</invoke>"), Eof::Stop);
-    assert_eq!((run.args.as_str(), run.notes.len()), ("{\"text\": \"\"}", 1));
+    assert_eq!((run.args.as_str(), run.diagnostics.len()), ("{\"text\": \"\"}", 1));
     // A closer that no structure follows is no closer.
     let body = "<parameter=text>\nA\n</parameter>\nand\n<parameter=count>\n5\n</parameter>\n</function>";
     assert_eq!(args(&lines(), body), "{\"text\": \"A\\n</parameter>\\nand\", \"count\": 5}");
@@ -373,7 +373,7 @@ fn a_value_too_long_to_be_typed_is_a_string() {
     let long = format!("[{}]", "1, ".repeat(80));
     let run = read(&lines(), &format!("<parameter=list>\n{long}\n</parameter>\n</function>"), Eof::Stop);
     assert_eq!(run.args, format!("{{\"list\": \"{long}\"}}"));
-    assert_eq!(run.notes.iter().map(|n| n.0).collect::<Vec<_>>(), [DiagnosticKind::LimitReached]);
+    assert_eq!(run.diagnostics.iter().map(|n| n.0).collect::<Vec<_>>(), [DiagnosticKind::LimitReached]);
 }
 
 #[test]

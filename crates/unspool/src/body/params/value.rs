@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::escape::{self, CDATA, CDATA_END, Entity};
-use super::opening::{Head, Opening, Tried};
-use super::taking::Taking;
+use super::header::{HeaderAttempt, ParamHeader, Tried};
+use super::value_output::ValueOutput;
 use super::{Cx, Eof, Next, ParamsSpec, State, Turn, note_cut_opening};
 use crate::body::Status;
 use crate::body::ends::LookPast;
@@ -21,7 +21,7 @@ use crate::scan::{Match, blanks, is_blank, prefix};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Value {
     template: usize,
-    taking: Taking,
+    output: ValueOutput,
     /// Framing before the value is behind us.
     begun: bool,
     in_cdata: bool,
@@ -33,7 +33,7 @@ pub(super) struct Value {
     no_opening: usize,
     /// The rest goes on with a run of white space that is too long to be trimmed.
     in_long_run: bool,
-    look: Look,
+    lookahead: Lookahead,
     /// The key, whose name a closing tag may have.
     key: Box<str>,
     open: OpenTags,
@@ -49,9 +49,9 @@ struct OpenTags {
 
 /// A look-ahead at what may end the value.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Look {
+struct Lookahead {
     /// The next parameter's opening.
-    opening: Opening,
+    opening: ParamHeader,
     past: LookPast,
     /// Closers that stand in a row here, with white space alone between: how many, and where the last one ends.
     run: Option<(usize, usize)>,
@@ -74,23 +74,23 @@ enum Found {
 
 impl Value {
     /// Begins a value; `None` if its tag closed itself: then it is written already.
-    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Option<Self> {
-        let taking = Taking::new(turn, head, held);
-        if head.thread.closed {
-            taking.end(turn, 0);
+    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Option<Self> {
+        let output = ValueOutput::new(turn, header, held);
+        if header.cursor.closed {
+            output.end(turn, 0);
             return None;
         }
         Some(Self {
-            template: head.template,
-            taking,
+            template: header.template,
+            output,
             begun: false,
             in_cdata: false,
             scanned: 0,
             held_blanks: 0,
             no_opening: 0,
             in_long_run: false,
-            look: Look::default(),
-            key: turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default()).into(),
+            lookahead: Lookahead::default(),
+            key: turn.spec.key(header.cursor.value(Slot::Key, held).unwrap_or_default()).into(),
             open: OpenTags::default(),
         })
     }
@@ -115,7 +115,7 @@ impl Value {
                     {
                         return self.pause(turn, at);
                     }
-                    self.look = Look::default();
+                    self.lookahead = Lookahead::default();
                     self.scanned = at + 1;
                 }
                 Found::Undecided => return self.pause(turn, at),
@@ -152,7 +152,7 @@ impl Value {
     /// The value is over, with so many bytes of framing and a closer of so many.
     fn end(&mut self, turn: &mut Turn<'_, '_, '_>, framing: usize, closer: usize) {
         turn.at += framing + closer;
-        std::mem::replace(&mut self.taking, Taking::String).end(turn, framing + closer);
+        std::mem::replace(&mut self.output, ValueOutput::String).end(turn, framing + closer);
     }
 
     /// Tells of a closer that is missing, or stands there more than once.
@@ -169,7 +169,7 @@ impl Value {
     /// The steady state: takes `input` if all of it is plain text of a string.
     #[inline]
     pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
-        let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.taking, Taking::String);
+        let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.output, ValueOutput::String);
         let Some(last) = input.as_bytes().last().filter(|_| is_ready && cx.eof == Eof::No) else { return false };
         if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
             return false;
@@ -201,7 +201,7 @@ impl Value {
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, len: usize) {
         if len > 0 {
             let piece = &turn.rest()[..len];
-            self.taking.give(turn, piece);
+            self.output.give(turn, piece);
             turn.at += len;
             self.held_blanks = 0;
         }
@@ -213,7 +213,7 @@ impl Value {
     fn give_for(&mut self, turn: &mut Turn<'_, '_, '_>, at: usize, len: usize, text: &str) {
         self.give(turn, at);
         if !text.is_empty() {
-            self.taking.give(turn, text);
+            self.output.give(turn, text);
         }
         turn.at += len;
         (self.scanned, self.held_blanks, self.no_opening, self.in_long_run) = (0, 0, 0, false);
@@ -249,11 +249,11 @@ impl Value {
         }
         turn.at += self.scanned.min(turn.rest().len());
         let held = turn.rest();
-        if self.look.opening.holds_text(turn.spec, held) {
+        if self.lookahead.opening.holds_text(turn.spec, held) {
             note_cut_opening(turn, held);
         }
         turn.at = turn.input.len();
-        std::mem::replace(&mut self.taking, Taking::String).cut(turn);
+        std::mem::replace(&mut self.output, ValueOutput::String).cut(turn);
         Next::Over(Status::Done { complete: false })
     }
 
@@ -305,7 +305,7 @@ impl Value {
             match ender.literal.at(bytes) {
                 Match::No => {}
                 Match::Partial => return Found::Undecided,
-                Match::Full(n) => match self.look.past.follows(bytes, n, &turn.structure(&ender.followers)) {
+                Match::Full(n) => match self.lookahead.past.follows(bytes, n, &turn.structure(&ender.followers)) {
                     Match::Full(_) => return Found::End(0),
                     // Where the output is cut, a value that was not closed must not look complete.
                     Match::Partial if turn.cx.eof == Eof::Stop => return Found::End(0),
@@ -325,14 +325,14 @@ impl Value {
     fn own_closer(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Found {
         let spec = turn.spec;
         let close = &spec.template(self.template).close;
-        let (mut count, mut end) = match (self.look.run, close.at(bytes)) {
+        let (mut count, mut end) = match (self.lookahead.run, close.at(bytes)) {
             (Some(run), _) => run,
             (None, Match::No) => return Found::Data,
             (None, Match::Partial) => return Found::Undecided,
             (None, Match::Full(n)) => (1, n),
         };
         loop {
-            match self.look.past.follows(bytes, end, &turn.structure(&spec.structure)) {
+            match self.lookahead.past.follows(bytes, end, &turn.structure(&spec.structure)) {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 Match::Full(_) | Match::Partial => break,
                 Match::No => {}
@@ -353,7 +353,7 @@ impl Value {
                 Match::Partial if !turn.is_last() => return Found::Undecided,
                 _ => return Found::Data,
             }
-            self.look.run = Some((count, end));
+            self.lookahead.run = Some((count, end));
         }
         // As many openers in the value as there are closers too many: those are the value's.
         if count > 1 && self.open.full as usize >= count - 1 { Found::Data } else { Found::End(end) }
@@ -376,7 +376,7 @@ impl Value {
         match found {
             Match::Full(n) if open == 0 => {
                 let past = &bytes[n + spec.blanks.before(&bytes[n..])..];
-                let follows = self.look.past.follows(bytes, n, &turn.structure(&spec.structure));
+                let follows = self.lookahead.past.follows(bytes, n, &turn.structure(&spec.structure));
                 match follows {
                     Match::Full(_) => Found::Misspelled(n),
                     Match::Partial if !turn.is_last() => Found::Undecided,
@@ -401,14 +401,14 @@ impl Value {
         if at < self.no_opening {
             return Found::Data;
         }
-        match self.look.opening.advance(spec, rest, (turn.cx.limits, false)) {
+        match self.lookahead.opening.advance(spec, rest, (turn.cx.limits, false)) {
             Tried::Wait => Found::Undecided,
             Tried::No(_, fitted) => {
                 self.no_opening = at + fitted;
                 Found::Data
             }
-            Tried::Fits(head) => {
-                let key = spec.key(head.thread.value(Slot::Key, rest).unwrap_or_default());
+            Tried::Fits(header) => {
+                let key = spec.key(header.cursor.value(Slot::Key, rest).unwrap_or_default());
                 let is_declared = turn.cx.schema.is_some_and(|schema| schema.declares(&key));
                 let counts = spec.at_line_start && turn.is_line_start(at) || is_declared && !turn.object.has(&key);
                 if counts { Found::End(0) } else { Found::Data }

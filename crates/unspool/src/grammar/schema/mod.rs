@@ -170,19 +170,19 @@ impl<'a> Place<'a> {
                 continue;
             }
             match self.opened(view)? {
-                Opened::Whole(view) => out.push(Part::Words(view)),
-                Opened::Into(parts) => open.extend(parts.into_iter().rev()),
+                Unwrapped::Whole(view) => out.push(Part::Words(view)),
+                Unwrapped::Into(parts) => open.extend(parts.into_iter().rev()),
             }
         }
         Ok(out)
     }
 
     /// Takes away the outermost reference, `allOf` or union of a schema.
-    fn opened(self, mut view: View<'a>) -> Result<Opened<'a>, GrammarError> {
+    fn opened(self, mut view: View<'a>) -> Result<Unwrapped<'a>, GrammarError> {
         if let Some(reference) = view.remove("$ref").and_then(Value::as_str) {
-            return Ok(Opened::Into(match self.resolve(reference) {
+            return Ok(Unwrapped::Into(match self.resolve(reference) {
                 Some(target) => vec![Part::both(view, target)],
-                None => return Ok(Opened::Whole(view)),
+                None => return Ok(Unwrapped::Whole(view)),
             }));
         }
         if let Some(Value::Array(parts)) = view.remove("allOf") {
@@ -192,7 +192,7 @@ impl<'a> Place<'a> {
                 self.budget.step(1 + view.len())?;
                 whole = Part::both(view, self.followed(part));
             }
-            return Ok(Opened::Into(vec![whole]));
+            return Ok(Unwrapped::Into(vec![whole]));
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(parts)) = view.remove(key) {
@@ -202,10 +202,10 @@ impl<'a> Place<'a> {
                     true => Part::of(part),
                     false => Part::both(view.clone(), self.followed(part)),
                 });
-                return Ok(Opened::Into(each.collect()));
+                return Ok(Unwrapped::Into(each.collect()));
             }
         }
-        Ok(Opened::Whole(view))
+        Ok(Unwrapped::Whole(view))
     }
 
     /// A part whose reference is followed, so that it can be merged.
@@ -215,7 +215,7 @@ impl<'a> Place<'a> {
 }
 
 /// What becomes of a schema when its outermost reference, `allOf` or union is taken away.
-enum Opened<'a> {
+enum Unwrapped<'a> {
     /// It had none.
     Whole(View<'a>),
     /// One of these.

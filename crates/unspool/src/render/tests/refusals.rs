@@ -177,7 +177,7 @@ fn what_the_limits_keep_from_being_read() {
     assert_eq!(tide(|l| l.argument = 3, r#"{"days": 1234}"#).refused(), "tool_calls[0].arguments.days");
     assert_eq!(tide(|l| l.arguments = 8, r#"{"days": 3}"#).refused(), "tool_calls[0].arguments");
     assert_eq!(tide(|l| l.depth = 1, r#"{"boat": {"feet": [1]}}"#).refused(), "tool_calls[0].arguments");
-    assert_eq!(tide(|l| l.head = 20, "{}").refused(), "tool_calls[0].arguments");
+    assert_eq!(tide(|l| l.header = 20, "{}").refused(), "tool_calls[0].arguments");
     let two = bounded(|l| l.calls = 1).calls(vec![call("tide", "{}"), call("tide", "{}")]);
     assert_eq!(two.refused(), "tool_calls");
     assert_eq!(
@@ -192,7 +192,7 @@ fn what_the_limits_keep_from_being_read() {
         "tool_calls[0].arguments.ports"
     );
     tide(
-        |l| *l = Limits { name: 4, argument: 4, arguments: 30, calls: 1, head: 40, ..Limits::default() },
+        |l| *l = Limits { name: 4, argument: 4, arguments: 30, calls: 1, header: 40, ..Limits::default() },
         r#"{"days": 1234}"#,
     )
     .text();

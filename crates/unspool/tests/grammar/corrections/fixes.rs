@@ -91,9 +91,9 @@ pub(super) fn loose_lines(tag: &mut Value, _: &Key, _: Setting) {
         tags.retain(|one| one["begin"].as_str().unwrap().contains('\n'));
         for one in tags {
             let (begin, end) = (one["begin"].as_str().unwrap().to_owned(), one["end"].as_str().unwrap().to_owned());
-            let ((marker, head), (tail, close)) = (begin.split_once('\n').unwrap(), end.split_once('\n').unwrap());
+            let ((marker, header), (tail, close)) = (begin.split_once('\n').unwrap(), end.split_once('\n').unwrap());
             let line = || optional(literal("\n"));
-            let parts = vec![line(), literal(head), one["content"].clone(), literal(tail), line()];
+            let parts = vec![line(), literal(header), one["content"].clone(), literal(tail), line()];
             *one = super::super::shapes::tag(marker, sequence(parts), close);
         }
     });

@@ -135,8 +135,8 @@ impl Samples<'_> {
     /// The expressions that tags use: numbers, white space, heads.
     fn regex(&mut self, pattern: &str, out: &mut String) {
         if let Some(end) = pattern.strip_prefix("[^<]*") {
-            let head = ["key=\"port\" type=\"string\"", "x", ""][self.random.below(3)];
-            out.push_str(&format!("{head}{}", end.replace('\\', "")));
+            let header = ["key=\"port\" type=\"string\"", "x", ""][self.random.below(3)];
+            out.push_str(&format!("{header}{}", end.replace('\\', "")));
             return;
         }
         let digits = ["\\d+", "[0-9]+"];

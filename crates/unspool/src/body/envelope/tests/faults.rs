@@ -127,8 +127,8 @@ fn members_without_a_place_are_told_of_whatever_else_there_is() {
     ] {
         let cut = !text.contains("{}");
         for eof in [Eof::Stop, Eof::Length].into_iter().filter(|eof| !cut || *eof == Eof::Length) {
-            let notes: Vec<_> = run(&object(), text, eof).notes.into_iter().map(|note| note.2).collect();
-            assert_eq!(notes, [told], "{text:?} {eof:?}");
+            let diagnostics: Vec<_> = run(&object(), text, eof).diagnostics.into_iter().map(|note| note.2).collect();
+            assert_eq!(diagnostics, [told], "{text:?} {eof:?}");
         }
     }
     for text in [
@@ -136,7 +136,7 @@ fn members_without_a_place_are_told_of_whatever_else_there_is() {
         r#"{"name": "f", "arguments": {}, "type":"function"}"#,
         r#"{"name": "f""#,
     ] {
-        assert!(run(&object(), text, Eof::Stop).notes.is_empty(), "{text:?}");
+        assert!(run(&object(), text, Eof::Stop).diagnostics.is_empty(), "{text:?}");
     }
 }
 
@@ -159,7 +159,7 @@ fn a_later_element_that_is_no_call_is_passed_over() {
         assert_eq!(trace.said[3..6], call, "{bad:?}");
         assert_eq!(trace.said[6..], ["done true"]);
         let at = 1 + good.len() + 2 + bad.len();
-        assert_eq!(trace.notes, [(DiagnosticKind::UnplacedText, at, bad.to_owned())], "{bad:?}");
+        assert_eq!(trace.diagnostics, [(DiagnosticKind::UnplacedText, at, bad.to_owned())], "{bad:?}");
     }
     for bad in ["x", "{name: 1}", r#"{"name": "g" 1}"#, "nulx", "</calls"] {
         let trace = run(&bare(), &format!("[{good}, {bad}]"), Eof::Stop);
@@ -169,7 +169,7 @@ fn a_later_element_that_is_no_call_is_passed_over() {
 
 #[test]
 fn limits_hold() {
-    let limits = Limits { name: 8, head: 64, early: 20, depth: 3, ..Limits::default() };
+    let limits = Limits { name: 8, header: 64, held_arguments: 20, depth: 3, ..Limits::default() };
     let said = |spec: &EnvelopeSpec, text: &str| drive_all_ways::<Envelope>(spec, text, Eof::Stop, &limits).said;
     assert_eq!(said(&object(), r#"{"name": "12345678"}"#)[0], "named 12345678");
     assert_eq!(said(&object(), r#"{"name": "123456789"}"#), ["broken"]);
@@ -185,7 +185,10 @@ fn limits_hold() {
         r#"args {"a": "34567890123"}"#
     );
     assert_eq!(said(&object(), r#"{"arguments": {"a": "345678901234"}, "name": "f"}"#), ["broken"]);
-    assert_eq!(said(&object(), r#"{"name": "f", "arguments": {"a": "much more than early"}}"#)[2], "done true");
+    assert_eq!(
+        said(&object(), r#"{"name": "f", "arguments": {"a": "much more than held_arguments"}}"#)[2],
+        "done true"
+    );
     assert_eq!(
         said(&object(), r#"{"name": "f", "arguments": {"a": [{"b": [1]}]}}"#),
         ["named f", r#"args {"a": [{"b": "#, "broken"]
@@ -226,7 +229,7 @@ proptest! {
     #[test]
     fn cuts_make_no_difference(parts in prop::collection::vec(prop::sample::select(PARTS), 0..12)) {
         let text = parts.concat();
-        let small = Limits { name: 8, head: 24, early: 12, blank: 4, depth: 3, ..Limits::default() };
+        let small = Limits { name: 8, header: 24, held_arguments: 12, blank: 4, depth: 3, ..Limits::default() };
         for spec in [object(), array(), bare(), keyed(Container::Either), with_ids()] {
             for eof in [Eof::Stop, Eof::Length] {
                 run(&spec, &text, eof);

@@ -3,10 +3,10 @@
 use super::*;
 
 fn told(format: &Format, body: &str) -> Vec<String> {
-    let notes = [Eof::Stop, Eof::Length].map(|eof| read(format, body, eof).notes);
-    assert_eq!(notes[0], notes[1], "{body:?}");
-    let [notes, _] = notes;
-    notes.into_iter().filter(|(kind, _)| *kind == DiagnosticKind::UnplacedText).map(|(_, text)| text).collect()
+    let diagnostics = [Eof::Stop, Eof::Length].map(|eof| read(format, body, eof).diagnostics);
+    assert_eq!(diagnostics[0], diagnostics[1], "{body:?}");
+    let [diagnostics, _] = diagnostics;
+    diagnostics.into_iter().filter(|(kind, _)| *kind == DiagnosticKind::UnplacedText).map(|(_, text)| text).collect()
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn half_a_marker_is_no_text() {
 fn an_attribute_before_a_break_is_told_of() {
     let run = read(&flagged(), "<parameter name=\"text\" string=moss\"false", Eof::Length);
     assert_eq!((run.status, run.rest.as_str()), (Some(Status::Broken), "\"false"));
-    assert_eq!(run.notes, [(DiagnosticKind::UnplacedText, "string=moss".to_owned())]);
+    assert_eq!(run.diagnostics, [(DiagnosticKind::UnplacedText, "string=moss".to_owned())]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 fn mended(format: &Format, body: &str) -> (String, Vec<String>) {
     let run = read(format, body, Eof::Stop);
     assert_eq!(run.status, Some(Status::Done { complete: true }), "{body:?}");
-    let repairs = run.notes.into_iter().filter(|(kind, _)| *kind == DiagnosticKind::Repaired);
+    let repairs = run.diagnostics.into_iter().filter(|(kind, _)| *kind == DiagnosticKind::Repaired);
     (run.args, repairs.map(|(_, text)| text).collect())
 }
 

@@ -22,7 +22,7 @@ use crate::tokenizer::{HubTokenizer, NoTokenizer, RankTokenizer, Tokenizer};
 
 /// What a model's folder holds.
 #[derive(Debug)]
-pub struct ModelFolder {
+pub struct ModelDir {
     path: PathBuf,
     tokenizer: Arc<dyn Tokenizer>,
     templates: Templates,
@@ -32,7 +32,7 @@ pub struct ModelFolder {
     end_tokens: Vec<u32>,
 }
 
-impl ModelFolder {
+impl ModelDir {
     /// Reads a folder.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl ModelFolder {
     /// into tokens then.
     ///
     /// # Errors
-    /// As [`ModelFolder::open`], but for the tokenizer.
+    /// As [`ModelDir::open`], but for the tokenizer.
     pub fn open_without_tokenizer(path: &Path) -> Result<Self, TextError> {
         match Self::open(path) {
             Ok(folder) => Ok(folder),

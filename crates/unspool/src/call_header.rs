@@ -1,6 +1,6 @@
 //! Openings: a template's part before its body, as a small program over held bytes.
 //!
-//! A thread runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
+//! A cursor runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
 //! stopped. Only one literal is ever compared again.
 
 use std::ops::Range;
@@ -82,7 +82,7 @@ pub(crate) struct Taken {
 
 /// A run of a program: which op is next, and what the slots took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Thread {
+pub(crate) struct Cursor {
     op: usize,
     /// Everything before this offset in the held bytes is matched.
     pub(crate) pos: usize,
@@ -92,19 +92,19 @@ pub(crate) struct Thread {
     gap: (usize, usize),
     pub(crate) taken: Vec<Taken>,
     /// Whole attributes that no slot took: byte ranges in the held bytes.
-    pub(crate) strays: Vec<(usize, usize)>,
+    pub(crate) unplaced: Vec<(usize, usize)>,
     /// Markers that the model wrote twice: byte ranges in the held bytes.
     pub(crate) repeats: Vec<(usize, usize)>,
     /// The tag closed itself (`<invoke name="f"/>`): there is no body.
     pub(crate) closed: bool,
 }
 
-/// How far a thread came.
+/// How far a cursor came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
     /// The bytes end before it is decided.
     More,
-    /// The program is complete; the body begins at `thread.pos`.
+    /// The program is complete; the body begins at `cursor.pos`.
     Accept,
     /// The bytes do not fit.
     Fail,
@@ -215,8 +215,8 @@ pub(crate) fn ends_name(byte: u8) -> bool {
     matches!(byte, b'<' | b'>' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'"' | b'\'' | b'`' | b'\n' | b'\r')
 }
 
-impl Thread {
-    /// A thread at the start of its program.
+impl Cursor {
+    /// A cursor at the start of its program.
     pub(crate) fn at(pos: usize) -> Self {
         Self { pos, seen: pos, ..Self::default() }
     }
@@ -231,17 +231,17 @@ impl Thread {
         self.seen = usize::try_from(bytes).map_or(self.seen, |bytes| self.seen.max(bytes));
     }
 
-    /// Whether its numbers are places in the held bytes, as a saved thread's may not be.
+    /// Whether its numbers are places in the held bytes, as a saved cursor's may not be.
     pub(crate) fn fits(&self, held: &str) -> bool {
         let range = |from: usize, to: usize| held.get(from..to).is_some();
         held.is_char_boundary(self.pos)
             && self.seen <= held.len()
             && held.is_char_boundary(self.gap.1)
             && self.taken.iter().all(|taken| range(taken.start, taken.end))
-            && self.strays.iter().chain(&self.repeats).all(|(from, to)| range(*from, *to))
+            && self.unplaced.iter().chain(&self.repeats).all(|(from, to)| range(*from, *to))
     }
 
-    /// A thread behind the program's first literal, which the model left out.
+    /// A cursor behind the program's first literal, which the model left out.
     pub(crate) fn behind_first(program: &Program) -> Self {
         let first = program.ops.iter().position(|op| matches!(op, Op::Literal(_))).unwrap_or(0);
         Self { op: first + 1, ..Self::default() }
@@ -257,7 +257,7 @@ impl Thread {
         let bytes = held.as_bytes();
         if self.op == 0
             && self.taken.is_empty()
-            && self.strays.is_empty()
+            && self.unplaced.is_empty()
             && let Some(opener) = &program.opener
         {
             let mut found = self.skip_marker(opener, program.blanks, bytes);
@@ -315,12 +315,12 @@ impl Thread {
         let from = self.pos;
         let step = self.read_slot(None, program, (held.as_bytes(), limits));
         if step == Advance::Accept && held[from..self.pos].trim() != written.trim() && self.pos > from {
-            self.strays.push((from, self.pos));
+            self.unplaced.push((from, self.pos));
         }
         step
     }
 
-    /// Length of the white space that stands next. A resumed thread does not read it again.
+    /// Length of the white space that stands next. A resumed cursor does not read it again.
     fn gap(&mut self, blanks: Blanks, bytes: &[u8]) -> usize {
         let from = if self.gap.0 == self.pos { self.gap.1.max(self.pos) } else { self.pos };
         let end = from + blanks.before(&bytes[from..]);
@@ -340,7 +340,7 @@ impl Thread {
     fn read_until(&mut self, end: &Literal, stops: &[Literal], (bytes, limits): (&[u8], &Limits)) -> Advance {
         for at in self.seen..bytes.len() {
             self.seen = at;
-            if at - self.pos > limits.head {
+            if at - self.pos > limits.header {
                 return Advance::Fail;
             }
             let rest = &bytes[at..];
@@ -469,7 +469,7 @@ impl Thread {
         self.take(stop + behind - self.pos)
     }
 
-    /// Reads attributes one by one, so that a resumed thread does not read a finished one again.
+    /// Reads attributes one by one, so that a resumed cursor does not read a finished one again.
     fn read_attributes(
         &mut self,
         attrs: &[(Box<str>, Slot)],
@@ -505,7 +505,7 @@ impl Thread {
                         }
                         self.taken.push(Taken { slot: *slot, start, end });
                     } else {
-                        self.strays.push((self.pos + at, self.pos + at + len));
+                        self.unplaced.push((self.pos + at, self.pos + at + len));
                     }
                     self.pos += at + len;
                 }
@@ -527,7 +527,7 @@ impl Thread {
         self.take(0)
     }
 
-    /// What a thread that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
+    /// What a cursor that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
     /// first one. Half a literal is a half marker, and no text.
     pub(crate) fn unplaced<'a>(&self, program: &Program, held: &'a str) -> &'a str {
         let is_half = matches!(program.ops.get(self.op), Some(Op::Free(_) | Op::Slot(_) | Op::Attrs(_)));
@@ -629,15 +629,15 @@ mod tests {
         if matches!(p.ops.last(), Some(Op::Space)) {
             p.ops.pop();
         }
-        let mut thread = Thread::at(0);
+        let mut cursor = Cursor::at(0);
         for end in 0..=text.len() {
             if !text.is_char_boundary(end) {
                 continue;
             }
-            match thread.advance(&p, &text[..end], false, &Limits::default()) {
+            match cursor.advance(&p, &text[..end], false, &Limits::default()) {
                 Advance::More => {}
                 Advance::Accept => {
-                    return thread.taken.iter().map(|t| (t.slot, text[t.start..t.end].to_owned())).collect();
+                    return cursor.taken.iter().map(|t| (t.slot, text[t.start..t.end].to_owned())).collect();
                 }
                 found => panic!("{found:?} at {end} of {text:?}"),
             }

@@ -2,11 +2,11 @@
 
 /// A small random generator (SplitMix64): the same seed makes the same choices on every machine and in every version.
 #[derive(Debug, Clone)]
-pub struct Dice {
+pub struct Rng {
     state: u64,
 }
 
-impl Dice {
+impl Rng {
     /// A generator that begins at `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -46,15 +46,15 @@ mod tests {
 
     #[test]
     fn the_same_seed_makes_the_same_choices() {
-        let roll = |seed| (0..8).map(|_| Dice::new(seed).bits()).collect::<Vec<_>>();
+        let roll = |seed| (0..8).map(|_| Rng::new(seed).bits()).collect::<Vec<_>>();
         assert_eq!(roll(7), roll(7));
         assert_ne!(roll(7), roll(8));
     }
 
     #[test]
     fn nothing_to_choose_from_is_no_panic() {
-        let mut dice = Dice::new(1);
-        assert_eq!(dice.below(0), 0);
-        assert_eq!(dice.pick::<u8>(&[]), None);
+        let mut rng = Rng::new(1);
+        assert_eq!(rng.below(0), 0);
+        assert_eq!(rng.pick::<u8>(&[]), None);
     }
 }

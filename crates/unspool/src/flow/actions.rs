@@ -7,12 +7,12 @@ use super::tables::Raw;
 
 impl Flow<'_> {
     /// Acts on a pattern at `at`; white space from `pos` to there is undecided.
-    pub(crate) fn act(&mut self, at: usize, found: Found) {
+    pub(crate) fn apply(&mut self, at: usize, found: Found) {
         let tables = self.tables;
         let pattern = &tables.set(self.s.place).patterns[found.pattern];
         let last = self.s.marker.take();
-        if let Action::Open(opening) = pattern.action {
-            self.open(opening, at + found.lead, at + found.len);
+        if let Action::Open(call_header) = pattern.action {
+            self.open(call_header, at + found.lead, at + found.len);
             return;
         }
         let marker = at + found.lead;

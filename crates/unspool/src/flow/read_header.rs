@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use crate::body::{Cx, Eof, Out, Repair, Status};
+use crate::call_header::{Advance, Cursor, Op};
 use crate::diagnostic::DiagnosticKind;
-use crate::head::{Advance, Op, Thread};
 use crate::marks::{Blanks, blank_marks};
 use crate::request::{IncompleteCalls, ToolChoice};
 use crate::scan::{Match, deciding};
 
-use super::calls::Opened;
-use super::numbered::{AlternativeId, OpeningId};
-use super::state::{Early, Head, Mode, Origin, Place};
+use super::calls::CallHeader;
+use super::numbered::{AlternativeId, CallHeaderId};
+use super::state::{BeforeName, Mode, Origin, PendingHeader, Place};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
@@ -20,14 +20,14 @@ struct Silent;
 
 impl Out for Silent {
     fn args(&mut self, _json: &str) {}
-    fn note(&mut self, _kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {}
+    fn report(&mut self, _kind: DiagnosticKind, _at: usize, _text: &str, _message: &str) {}
     fn repaired(&mut self, _repair: Repair<'_>) {}
 }
 
 impl Flow<'_> {
     /// The alternatives of an opening that count here and in this request.
-    pub(crate) fn alternatives(&self, opening: OpeningId) -> impl Iterator<Item = AlternativeId> + '_ {
-        let all = self.tables.openings.get(opening).map_or(&[][..], Vec::as_slice);
+    pub(crate) fn alternatives(&self, call_header: CallHeaderId) -> impl Iterator<Item = AlternativeId> + '_ {
+        let all = self.tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
         all.iter().copied().filter(|i| self.counts(&self.tables.alternatives[*i]))
     }
 
@@ -37,36 +37,39 @@ impl Flow<'_> {
             && matches!(self.s.place, Place::Wait | Place::Content | Place::After | Place::Gap | Place::GapAfter);
         let wanted = match alternative.guided {
             Guided::No => true,
-            Guided::Required => self.wishes.choice == ToolChoice::Required,
-            Guided::Named => matches!(self.wishes.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
+            Guided::Required => self.request_options.choice == ToolChoice::Required,
+            Guided::Named => matches!(self.request_options.choice, ToolChoice::Named(_)) && self.s.calls_seen == 0,
         };
         wanted && (!alternative.at_start || at_start)
     }
 
     /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
-    pub(crate) fn open(&mut self, opening: OpeningId, marker: usize, end: usize) {
+    pub(crate) fn open(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
-        self.gate_of_opener(opening, marker, end);
-        let threads = self
-            .alternatives(opening)
+        self.gate_of_opener(call_header, marker, end);
+        let cursors = self
+            .alternatives(call_header)
             .map(|i| {
                 let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
-                let mut thread = Thread::at(if bare { origin.lead } else { origin.first });
+                let mut cursor = Cursor::at(if bare { origin.lead } else { origin.first });
                 if program.is_header() {
-                    thread.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
+                    cursor.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
                 }
-                (i, thread)
+                (i, cursor)
             })
             .collect();
-        let message = self.opens_message(opening);
-        self.s.mode = Mode::Head(Head { origin, threads, before: Vec::new(), last: origin.first, message });
+        let message = self.opens_message(call_header);
+        self.s.mode = Mode::Header(PendingHeader { origin, cursors, before: Vec::new(), last: origin.first, message });
     }
 
     /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
     /// alone shows nothing.
-    fn gate_of_opener(&mut self, opening: OpeningId, marker: usize, end: usize) {
-        if !self.tokens.gate_is_shut() || self.opens_message(opening) || self.s.place.thinks() && self.bare(opening) {
+    fn gate_of_opener(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
+        if !self.tokens.gate_is_shut()
+            || self.opens_message(call_header)
+            || self.s.place.thinks() && self.bare(call_header)
+        {
             return;
         }
         // Where a longer pattern might have stood, it is the first byte that does not fit it.
@@ -78,35 +81,35 @@ impl Flow<'_> {
     }
 
     /// Whether an opening has no marker of its own.
-    fn bare(&self, opening: OpeningId) -> bool {
-        self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].bare)
+    fn bare(&self, call_header: CallHeaderId) -> bool {
+        self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].bare)
     }
 
     /// Whether it is the next message that may open, not a call.
-    pub(crate) fn opens_message(&self, opening: OpeningId) -> bool {
-        self.tables.openings[opening].iter().all(|i| self.tables.alternatives[*i].message)
+    pub(crate) fn opens_message(&self, call_header: CallHeaderId) -> bool {
+        self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
     /// Reads an opening until its name is known.
-    pub(crate) fn head(&mut self) -> Go {
-        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
+    pub(crate) fn read_header(&mut self) -> Go {
+        let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
         let (tables, limits) = (self.tables, self.limits);
-        let (all, most) = (&self.w[self.pos..], limits.head + limits.name);
-        let held = &all[..deciding(all, most).len().max(head.origin.first)];
+        let (all, most) = (&self.w[self.pos..], limits.header + limits.name);
+        let held = &all[..deciding(all, most).len().max(header.origin.first)];
         let over = self.eof != Eof::No && held.len() == all.len();
         let (mut decided, mut waits) = (None, false);
         let (mut i, mut no_header) = (0, 0);
-        while let Some((alternative, thread)) = head.threads.get_mut(i) {
+        while let Some((alternative, cursor)) = header.cursors.get_mut(i) {
             let program = &tables.alternatives[*alternative].program;
-            match thread.advance(program, held, over, limits) {
+            match cursor.advance(program, held, over, limits) {
                 // Those behind it wait for it, or the cuts of the input would say who wins.
                 Advance::More => waits = true,
                 Advance::Fail => {
-                    head.last = head.last.max(thread.pos);
+                    header.last = header.last.max(cursor.pos);
                     if program.is_header() {
-                        no_header = thread.seen().max(no_header);
+                        no_header = cursor.seen().max(no_header);
                     }
-                    head.threads.remove(i);
+                    header.cursors.remove(i);
                     continue;
                 }
                 found if !waits && decided.is_none() => decided = Some((i, found)),
@@ -120,19 +123,19 @@ impl Flow<'_> {
             None => {}
         }
         // A recipient is one word, so prose is let go at its next blank.
-        let is_recipient = |(i, _): &(AlternativeId, Thread)| !tables.alternatives[*i].program.is_header();
+        let is_recipient = |(i, _): &(AlternativeId, Cursor)| !tables.alternatives[*i].program.is_header();
         let is_prose = || {
-            head.message
-                && head.threads.iter().all(is_recipient)
-                && held[head.origin.first..].contains(char::is_whitespace)
+            header.message
+                && header.cursors.iter().all(is_recipient)
+                && held[header.origin.first..].contains(char::is_whitespace)
         };
-        if head.threads.is_empty() || held.len() > most || is_prose() {
+        if header.cursors.is_empty() || held.len() > most || is_prose() {
             // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
-            let fitted = head.threads.iter().map(|(_, thread)| thread.pos);
-            let (origin, last) = (head.origin, fitted.fold(head.last, usize::max));
-            let headers = head.threads.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
-            let no_header = headers.map(|(_, thread)| thread.seen()).fold(no_header, usize::max);
-            if head.message {
+            let fitted = header.cursors.iter().map(|(_, cursor)| cursor.pos);
+            let (origin, last) = (header.origin, fitted.fold(header.last, usize::max));
+            let headers = header.cursors.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
+            let no_header = headers.map(|(_, cursor)| cursor.seen()).fold(no_header, usize::max);
+            if header.message {
                 self.s.no_header = self.s.no_header.max(self.offset(self.pos + no_header));
                 self.s.mode = Mode::Text;
                 self.begin_text(self.pos + origin.first);
@@ -144,31 +147,31 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// Thread `i` is decided, and none before it waits: its opening fits up to the body, or to the output's end.
+    /// Cursor `i` is decided, and none before it waits: its opening fits up to the body, or to the output's end.
     fn decided(&mut self, i: usize, found: Advance) -> Go {
         let tables = self.tables;
-        let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-        let (alternative, thread) = head.threads[i].clone();
+        let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
+        let (alternative, cursor) = header.cursors[i].clone();
         let ended = found == Advance::Ended;
-        let (before, origin) = (head.before.clone(), head.origin);
-        if ended && self.eof != Eof::Length && !self.ends_special(&thread) {
-            let Mode::Head(head) = &mut self.s.mode else { return Go::Wait };
-            head.last = head.last.max(thread.pos);
-            head.threads.remove(i);
+        let (before, origin) = (header.before.clone(), header.origin);
+        if ended && self.eof != Eof::Length && !self.ends_special(&cursor) {
+            let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
+            header.last = header.last.max(cursor.pos);
+            header.cursors.remove(i);
             return Go::Again;
         }
-        let Mode::Head(head) = &self.s.mode else { return Go::Wait };
-        let next = head.threads[i + 1..].iter().map(|(other, _)| *other);
+        let Mode::Header(header) = &self.s.mode else { return Go::Wait };
+        let next = header.cursors[i + 1..].iter().map(|(other, _)| *other);
         let next = next.filter(|other| tables.alternatives[*other].bare).collect();
         if tables.alternatives[alternative].message {
             self.s.mode = Mode::Text;
-            if !self.header_stands(alternative, origin, thread.pos) {
+            if !self.header_stands(alternative, origin, cursor.pos) {
                 self.begin_text(self.pos + origin.first);
             }
             return Go::Again;
         }
         let mut headers = before;
-        headers.push((alternative, thread));
+        headers.push((alternative, cursor));
         self.enter(headers, (origin, ended && self.eof == Eof::Stop), next);
         Go::Again
     }
@@ -177,50 +180,50 @@ impl Flow<'_> {
     /// `next`: what the bytes may be if the body turns out to be no call.
     fn enter(
         &mut self,
-        headers: Vec<(AlternativeId, Thread)>,
+        headers: Vec<(AlternativeId, Cursor)>,
         (origin, ended): (Origin, bool),
         next: Vec<AlternativeId>,
     ) {
-        let Some((alternative, thread)) = headers.last() else { return };
-        let (alternative, read, repeats) = (*alternative, thread.pos, thread.repeats.clone());
+        let Some((alternative, cursor)) = headers.last() else { return };
+        let (alternative, read, repeats) = (*alternative, cursor.pos, cursor.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
         if machine.names_itself() {
-            self.s.mode = Mode::Early(Box::new(Early { origin, alternative, read, machine, repeats, next }));
+            self.s.mode = Mode::BeforeName(Box::new(BeforeName { origin, alternative, read, machine, repeats, next }));
         } else if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
     }
 
     /// Reads an envelope until it names its call.
-    pub(crate) fn early(&mut self) -> Go {
-        let Mode::Early(early) = &mut self.s.mode else { return Go::Wait };
+    pub(crate) fn held_arguments(&mut self) -> Go {
+        let Mode::BeforeName(held_arguments) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
-        let form = tables.alternatives[early.alternative].form;
-        let input = &self.w[self.pos + early.read..];
+        let form = tables.alternatives[held_arguments.alternative].form;
+        let input = &self.w[self.pos + held_arguments.read..];
         let mut cx = Cx { out: &mut Silent, schema: None, limits: self.limits, eof: self.eof };
-        let step = early.machine.step(&tables.forms[form].body, &mut cx, input);
-        early.read += step.consumed;
+        let step = held_arguments.machine.step(&tables.forms[form].body, &mut cx, input);
+        held_arguments.read += step.consumed;
         if step.status == Status::More && self.eof == Eof::No {
             return Go::Wait;
         }
-        let Mode::Early(early) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-        let mut early = *early;
-        if step.status == Status::Named && !early.machine.name().is_empty() {
+        let Mode::BeforeName(held_arguments) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+        let mut held_arguments = *held_arguments;
+        if step.status == Status::Named && !held_arguments.machine.name().is_empty() {
             let start = self.offset(self.pos);
-            let raw = self.w[self.pos..self.pos + early.read].to_owned();
-            self.pos += early.read;
-            let (name, id) = (early.machine.name().to_owned(), early.machine.id().map(str::to_owned));
-            let Alternative { form, block, .. } = tables.alternatives[early.alternative];
-            let (origin, block) = (early.origin, block.is_some());
-            let (strays, repeats) = (Vec::new(), early.repeats);
-            let opened = Opened { form, block, name, id, closed: false, origin, raw, start, strays, repeats };
-            self.announce(&opened, early.machine);
-        } else if early.next.is_empty() {
-            self.retreat_early(early);
+            let raw = self.w[self.pos..self.pos + held_arguments.read].to_owned();
+            self.pos += held_arguments.read;
+            let (name, id) = (held_arguments.machine.name().to_owned(), held_arguments.machine.id().map(str::to_owned));
+            let Alternative { form, block, .. } = tables.alternatives[held_arguments.alternative];
+            let (origin, block) = (held_arguments.origin, block.is_some());
+            let (unplaced, repeats) = (Vec::new(), held_arguments.repeats);
+            let opened = CallHeader { form, block, name, id, closed: false, origin, raw, start, unplaced, repeats };
+            self.announce(&opened, held_arguments.machine);
+        } else if held_arguments.next.is_empty() {
+            self.retreat_early(held_arguments);
         } else {
-            let other = early.next.remove(0);
-            let headers = vec![(other, Thread::at(early.origin.lead))];
-            self.enter(headers, (early.origin, false), early.next);
+            let other = held_arguments.next.remove(0);
+            let headers = vec![(other, Cursor::at(held_arguments.origin.lead))];
+            self.enter(headers, (held_arguments.origin, false), held_arguments.next);
         }
         Go::Again
     }
@@ -243,9 +246,9 @@ impl Flow<'_> {
             // The output ended inside the opening: all of it is raw text, the wrapper too.
             last = held.len();
         }
-        if self.over() && self.wishes.incomplete == IncompleteCalls::Drop && last == held.len() {
+        if self.over() && self.request_options.incomplete == IncompleteCalls::Drop && last == held.len() {
             let at = self.offset(self.pos);
-            self.note(DiagnosticKind::CallDropped, at, held, "the output ended in the opening of a call");
+            self.report(DiagnosticKind::CallDropped, at, held, "the output ended in the opening of a call");
             self.pos = self.w.len();
             return;
         }
@@ -260,7 +263,7 @@ impl Flow<'_> {
         }
         self.s.opener_is_text = true;
         let at = self.offset(self.pos + origin.lead);
-        self.note(
+        self.report(
             DiagnosticKind::NoCallFollows,
             at,
             &held[origin.lead..last],
@@ -294,31 +297,31 @@ impl Flow<'_> {
             })
     }
 
-    fn retreat_early(&mut self, early: Early) {
-        self.s.place = early.origin.place;
-        self.s.fresh = early.origin.fresh;
-        let bare = self.tables.alternatives[early.alternative].bare;
-        let (start, end) = (self.offset(self.pos), self.pos + early.read);
+    fn retreat_early(&mut self, held_arguments: BeforeName) {
+        self.s.place = held_arguments.origin.place;
+        self.s.fresh = held_arguments.origin.fresh;
+        let bare = self.tables.alternatives[held_arguments.alternative].bare;
+        let (start, end) = (self.offset(self.pos), self.pos + held_arguments.read);
         let raw = &self.w[self.pos..end];
-        if self.over() && !bare && self.wishes.incomplete == IncompleteCalls::Drop {
-            self.note(DiagnosticKind::CallDropped, start, raw, "the output ended in the opening of a call");
+        if self.over() && !bare && self.request_options.incomplete == IncompleteCalls::Drop {
+            self.report(DiagnosticKind::CallDropped, start, raw, "the output ended in the opening of a call");
             self.pos = end;
             return;
         }
         if !bare {
             self.s.opener_is_text = true;
-            let (at, opener) = (start + early.origin.lead as u64, &raw[early.origin.lead..]);
-            self.note(DiagnosticKind::NoCallFollows, at, opener, "no call follows this opener; it is text");
+            let (at, opener) = (start + held_arguments.origin.lead as u64, &raw[held_arguments.origin.lead..]);
+            self.report(DiagnosticKind::NoCallFollows, at, opener, "no call follows this opener; it is text");
         }
-        self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[early.alternative].form);
+        self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[held_arguments.alternative].form);
         self.begin_text(end);
-        if bare && early.read == early.origin.lead {
+        if bare && held_arguments.read == held_arguments.origin.lead {
             // Not even the first byte fits; it is text, or it would open again.
             let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
             self.give(self.pos + first);
             return;
         }
-        if bare && let Some(scan) = early.machine.into_scan() {
+        if bare && let Some(scan) = held_arguments.machine.into_scan() {
             self.s.mode = Mode::Skip(scan);
         }
     }

@@ -27,21 +27,21 @@ impl<S: Sink> Sink for Bounded<'_, S> {
     #[inline]
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Note(note) => self.note(note),
+            Event::Diagnostic(note) => self.report(note),
             other => self.sink.event(other),
         }
     }
 }
 
 impl<S: Sink> Bounded<'_, S> {
-    fn note(&mut self, note: Diagnostic) {
+    fn report(&mut self, note: Diagnostic) {
         if self.told < self.most {
             self.told += 1;
-            self.sink.event(Event::Note(note));
+            self.sink.event(Event::Diagnostic(note));
         } else if self.told == self.most {
             self.told += 1;
             let message = "there are more diagnostics than the limit allows; they are not told";
-            self.sink.event(Event::Note(Diagnostic::new(DiagnosticKind::LimitReached, note.offset, "", message)));
+            self.sink.event(Event::Diagnostic(Diagnostic::new(DiagnosticKind::LimitReached, note.offset, "", message)));
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum Place {
 }
 
 /// A look ahead from inside a string or a bare value.
-pub(super) struct Look<'a> {
+pub(super) struct Lookahead<'a> {
     pub(super) spec: &'a LiteralsSpec,
     pub(super) frames: &'a [Frame],
     pub(super) limits: &'a Limits,
@@ -46,7 +46,7 @@ fn is_word(key: &[u8]) -> bool {
     !key.iter().any(u8::is_ascii_whitespace)
 }
 
-impl Look<'_> {
+impl Lookahead<'_> {
     fn at_end(&self) -> bool {
         self.eof != Eof::No
     }
@@ -101,7 +101,7 @@ impl Look<'_> {
     /// Whether the comma before `rest` ends a bare value: behind a number, boolean or null (`is_scalar`) before any key, behind
     /// a text only before a key that the schema declares there, or, where it says nothing, before a word.
     pub(super) fn comma_ends_bare(&self, is_scalar: bool, rest: &[u8]) -> Match {
-        self.after_comma(self.frames, rest, &|look, key| is_scalar || look.may_be_key(self.frames, key))
+        self.after_comma(self.frames, rest, &|lookahead, key| is_scalar || lookahead.may_be_key(self.frames, key))
     }
 
     /// Whether a key without quotes is one that the schema declares in the innermost object of `frames`, or, where it says
@@ -168,7 +168,8 @@ impl Look<'_> {
     fn after_value(&self, frames: &[Frame], rest: &[u8]) -> Match {
         let Some((frame, outer)) = frames.split_last() else { return self.after_body(rest) };
         if rest[0] == b',' {
-            return self.after_comma(frames, &rest[1..], &|look, key| look.may_be_key(frames, key) || is_word(key));
+            return self
+                .after_comma(frames, &rest[1..], &|lookahead, key| lookahead.may_be_key(frames, key) || is_word(key));
         }
         if rest[0] != frame.closer() {
             return self.settle(first_of(&self.spec.follow.call_close, rest));

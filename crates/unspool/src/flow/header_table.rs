@@ -1,13 +1,13 @@
 //! How calls open and close: templates of blocks and calls become openings, closers and follow sets.
 
 use crate::body::{BodySpec, Follow};
+use crate::call_header::{Begins, Op, Program};
 use crate::format::file::{Channels, Commit, Container, EnvelopeWords, List, Tools, Where};
 use crate::format::template::{Part, Slot, Template};
-use crate::head::{Begins, Op, Program};
 use crate::marks::Blanks;
 use crate::scan::Literal;
 
-use super::numbered::{FormId, OpeningId};
+use super::numbered::{CallHeaderId, FormId};
 use super::tables::{Alternative, Block, Builder, Form, Guided, Role};
 use crate::format::marker::{Marker, Strip, is_word};
 use crate::format::syntax::{Fault, Format};
@@ -64,7 +64,7 @@ impl Builder<'_> {
     }
 
     /// A header without its start marker, where a message is open: the recipient behind `to`, up to the body marker.
-    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, OpeningId) {
+    pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, CallHeaderId) {
         let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
         let alternative = self.alternatives.push(Alternative {
             program: Program::new(&parts, false),
@@ -75,14 +75,14 @@ impl Builder<'_> {
             guided: Guided::No,
             message: true,
         });
-        let opening = self.opening(vec![alternative]);
+        let call_header = self.call_header(vec![alternative]);
         let lead = vec![Strip { text: " ".into(), of_marker: true }];
-        (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, opening)
+        (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, call_header)
     }
 
     /// A header with its start marker, where a message is open that has no end: anything up to the body marker that is no
     /// other marker.
-    pub(super) fn header_in_text(&mut self, words: &Channels) -> OpeningId {
+    pub(super) fn header_in_text(&mut self, words: &Channels) -> CallHeaderId {
         let stops = words.end.iter().chain([&words.start]).map(|text| Literal::exact(text)).collect();
         let ops = vec![Op::Until(Literal::exact(&words.body), stops)];
         let alternative = self.alternatives.push(Alternative {
@@ -94,7 +94,7 @@ impl Builder<'_> {
             guided: Guided::No,
             message: true,
         });
-        self.opening(vec![alternative])
+        self.call_header(vec![alternative])
     }
 
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &Structure) -> Program {
@@ -158,9 +158,9 @@ impl Builder<'_> {
                 message: false,
             }));
         }
-        let opening = self.opening(alternatives);
+        let call_header = self.call_header(alternatives);
         let role = Role { marker: Marker { literal: opener, ..open }, id: None, loose: tools.loose };
-        self.open_outside.push((role, opening));
+        self.open_outside.push((role, call_header));
         for closer in block_closers(&close, tools.loose) {
             let mut role = self.literal_role(closer.text(), false);
             role.marker.lead = close.lead.clone();
@@ -194,27 +194,27 @@ impl Builder<'_> {
             Some(first) => {
                 program.opener = Some(first.clone());
                 let alternative = self.alternatives.push(Alternative { program, ..base });
-                let opening = self.opening(vec![alternative]);
+                let call_header = self.call_header(vec![alternative]);
                 let mut marker = Marker { literal: first.text().to_owned(), ..Marker::default() };
                 if !lead.is_empty() {
                     marker.lead.push(Strip { text: lead.into(), of_marker: false });
                 }
                 let role = Role { marker, id: None, loose: tools.loose };
-                self.open_inside.push((role.clone(), opening));
-                self.open_outside.push((role, opening));
+                self.open_inside.push((role.clone(), call_header));
+                self.open_outside.push((role, call_header));
             }
             None if call.body() == Some(Slot::Envelope) => {
                 let list = matches!(tools.envelope.container, Container::Array | Container::Either);
                 let object = matches!(tools.envelope.container, Container::Object | Container::Either);
                 let at_start = tools.r#where == Where::Start && no_block;
                 let alternative = self.alternatives.push(Alternative { bare: true, at_start, ..base.clone() });
-                let opening = self.opening(vec![alternative]);
+                let call_header = self.call_header(vec![alternative]);
                 for text in [("[", list), ("{", object)].into_iter().filter(|(_, on)| *on).map(|(t, _)| t) {
                     let role =
                         Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
-                    self.open_inside.push((role.clone(), opening));
+                    self.open_inside.push((role.clone(), call_header));
                     if no_block {
-                        self.open_outside.push((role, opening));
+                        self.open_outside.push((role, call_header));
                     }
                 }
                 self.separated(tools, &Program::default(), &base, no_block);
@@ -234,15 +234,15 @@ impl Builder<'_> {
             let ops = space.into_iter().chain(program.ops.iter().cloned()).collect();
             let program = Program { ops, ..program.clone() };
             let alternative = self.alternatives.push(Alternative { program, bare: false, ..base.clone() });
-            let opening = self.opening(vec![alternative]);
+            let call_header = self.call_header(vec![alternative]);
             if literal.is_empty() {
-                self.bare_in_block = Some(opening);
+                self.bare_in_block = Some(call_header);
                 continue;
             }
             let role = Role { marker: Marker { literal: literal.into(), ..Marker::default() }, id: None, loose: false };
-            self.open_inside.push((role.clone(), opening));
+            self.open_inside.push((role.clone(), call_header));
             if no_block {
-                self.open_gap.push((role, opening));
+                self.open_gap.push((role, call_header));
             }
         }
     }
@@ -278,9 +278,9 @@ impl Builder<'_> {
                     message: false,
                 }));
             }
-            let opening = self.opening(alternatives);
+            let call_header = self.call_header(alternatives);
             let role = Role { marker: Marker { literal: text.into(), ..Marker::default() }, id: None, loose: false };
-            self.open_outside.push((role, opening));
+            self.open_outside.push((role, call_header));
         }
         Ok(())
     }

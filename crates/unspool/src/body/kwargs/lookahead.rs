@@ -3,7 +3,7 @@
 //! Models write quotes inside strings without escaping them. A quote closes only if structure follows; every other one
 //! is data. How far these functions look is bounded by white space and names, which have limits, and by [`LEVELS`].
 
-use super::text::{Opening, opening};
+use super::text::{StringStart, string_start};
 use super::{Frame, KwargsSpec};
 use crate::body::Eof;
 use crate::keyword::{keyword, name};
@@ -33,14 +33,14 @@ pub(super) enum Quote {
 }
 
 /// A look ahead from inside a string.
-pub(super) struct Look<'a> {
+pub(super) struct Lookahead<'a> {
     pub(super) spec: &'a KwargsSpec,
     pub(super) frames: &'a [Frame],
     pub(super) limits: &'a Limits,
     pub(super) eof: Eof,
 }
 
-impl Look<'_> {
+impl Lookahead<'_> {
     /// What the quote before `rest` is.
     pub(super) fn quote(&self, rest: &[u8]) -> Quote {
         let gap = blanks(rest);
@@ -55,15 +55,15 @@ impl Look<'_> {
                 Eof::Length => Quote::Unclear,
             };
         }
-        match opening(ahead, self.at_end()) {
+        match string_start(ahead, self.at_end()) {
             // `'sed -n '1p' f'`: what looks like a further piece is data if the value ends right behind its quote.
-            Opening::Text(_, n) => match self.goes_on(&ahead[n..]) {
+            StringStart::Text(_, n) => match self.goes_on(&ahead[n..]) {
                 Match::Full(_) => Quote::Data,
                 Match::Partial => Quote::More,
                 Match::No => Quote::Join,
             },
-            Opening::More => Quote::More,
-            Opening::No => match self.after_value(self.frames, ahead) {
+            StringStart::More => Quote::More,
+            StringStart::No => match self.after_value(self.frames, ahead) {
                 Match::Full(_) => Quote::End,
                 Match::Partial => Quote::More,
                 Match::No => Quote::Data,
@@ -171,9 +171,9 @@ impl Look<'_> {
                 other => found = other,
             }
         }
-        match (found, opening(ahead, self.at_end())) {
-            (Match::No, Opening::Text(_, n)) => Match::Full(n),
-            (Match::No, Opening::More) => Match::Partial,
+        match (found, string_start(ahead, self.at_end())) {
+            (Match::No, StringStart::Text(_, n)) => Match::Full(n),
+            (Match::No, StringStart::More) => Match::Partial,
             _ => self.settle(found),
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Turn;
-use super::opening::Head;
+use super::header::HeaderAttempt;
 use crate::body::{Repair, give};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Typed;
@@ -15,7 +15,7 @@ use crate::typing::{Forms, Guess, Want, convert, object};
 
 /// How the text of a value is given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Taking {
+pub(super) enum ValueOutput {
     /// It is a string, whose opening quote is written.
     String,
     /// Its end may make something else of it.
@@ -44,15 +44,15 @@ enum Target {
 
 impl Target {
     /// What the opening's attributes say, else the schema.
-    fn of(turn: &Turn<'_, '_, '_>, head: &Head, held: &str) -> Self {
-        let key = head.thread.value(Slot::Key, held).unwrap_or_default();
+    fn of(turn: &Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Self {
+        let key = header.cursor.value(Slot::Key, held).unwrap_or_default();
         let id = turn.cx.schema.and_then(|s| s.parameter(&turn.spec.key(key)));
-        match head.thread.value(Slot::String, held) {
+        match header.cursor.value(Slot::String, held) {
             Some("true") => return Self::String,
             Some("false") => return Self::Json,
             _ => {}
         }
-        let Some(written) = head.thread.value(Slot::Type, held) else { return Self::Schema(id) };
+        let Some(written) = header.cursor.value(Slot::Type, held) else { return Self::Schema(id) };
         // `array<string>` and the like: the outer type decides.
         let written = Kinds::named(written.split(['[', '<', '(']).next().unwrap_or_default());
         let is_known = written != Kinds::ANY;
@@ -78,22 +78,22 @@ impl Target {
 }
 
 /// Tells of attributes in an opening that mean nothing.
-fn note_strays(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) {
-    let flag = head.thread.value(Slot::String, held).filter(|flag| !matches!(*flag, "true" | "false"));
+fn note_strays(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) {
+    let flag = header.cursor.value(Slot::String, held).filter(|flag| !matches!(*flag, "true" | "false"));
     let outer = |kind: &str| Kinds::named(kind.split(['[', '<', '(']).next().unwrap_or_default());
-    let kind = head.thread.value(Slot::Type, held).filter(|kind| *kind != "any" && outer(kind) == Kinds::ANY);
-    let strays = head.thread.strays.iter().map(|(from, to)| &held[*from..*to]);
-    for text in strays.chain(flag).chain(kind).filter(|text| !text.is_empty()) {
-        turn.note(DiagnosticKind::UnplacedText, text, "this attribute of a parameter means nothing");
+    let kind = header.cursor.value(Slot::Type, held).filter(|kind| *kind != "any" && outer(kind) == Kinds::ANY);
+    let unplaced = header.cursor.unplaced.iter().map(|(from, to)| &held[*from..*to]);
+    for text in unplaced.chain(flag).chain(kind).filter(|text| !text.is_empty()) {
+        turn.report(DiagnosticKind::UnplacedText, text, "this attribute of a parameter means nothing");
     }
 }
 
-impl Taking {
-    /// Begins a value whose opening is `head`, in the bytes `held`.
-    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, head: &Head, held: &str) -> Self {
-        note_strays(turn, head, held);
-        let target = Target::of(turn, head, held);
-        let key = turn.spec.key(head.thread.value(Slot::Key, held).unwrap_or_default());
+impl ValueOutput {
+    /// Begins a value whose opening is `header`, in the bytes `held`.
+    pub(super) fn new(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Self {
+        note_strays(turn, header, held);
+        let target = Target::of(turn, header, held);
+        let key = turn.spec.key(header.cursor.value(Slot::Key, held).unwrap_or_default());
         let forms = Forms::of(target.want(turn), turn.spec.rules(turn.cx.limits));
         turn.object.named(&key);
         let may_unwrap = !turn.object.has_members()
@@ -140,7 +140,7 @@ impl Taking {
             turn.cx.out.args("\"");
             string_piece(&held.text, |json| turn.cx.out.args(json));
         } else if !held.text.is_empty() {
-            turn.note(
+            turn.report(
                 DiagnosticKind::CallCutOff,
                 &held.text,
                 "the output ended before the type of this value was known",
@@ -162,7 +162,7 @@ impl Held {
             }
             let at = turn.at + room;
             let message = "a value is too long to be typed; it is given as a string";
-            turn.cx.out.note(DiagnosticKind::LimitReached, at, "", message);
+            turn.cx.out.report(DiagnosticKind::LimitReached, at, "", message);
         }
         if let Some(key) = self.unwrap.take() {
             turn.object.key(turn.cx.out, &key);

@@ -19,7 +19,7 @@ const AHEAD: usize = 8;
 
 /// Ids and text that have not found each other yet.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Lag {
+pub(crate) struct Unaligned {
     ids: Vec<u32>,
     text: String,
     /// Without bytes: ordinary tokens that came without any text.
@@ -29,7 +29,7 @@ pub(crate) struct Lag {
     late: bool,
 }
 
-impl Lag {
+impl Unaligned {
     /// Whether nothing waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
