@@ -41,7 +41,7 @@ impl From<unspool::Event<'_>> for Event {
             Core::CallStart { index, id, name } => Kind::Start { index, id: id.to_owned(), name: name.to_owned() },
             Core::CallArguments { index, json } => Kind::Arguments { index, json: json.to_owned() },
             Core::CallEnd { index, complete } => Kind::End { index, complete },
-            Core::Note(diagnostic) => Kind::Note(Diagnostic::from(&diagnostic)),
+            Core::Diagnostic(diagnostic) => Kind::Note(Diagnostic::from(&diagnostic)),
         })
     }
 }

@@ -150,7 +150,7 @@ impl Message {
             content: message.content,
             finish_reason: name_of(finish.reason),
             reasoning_tokens: finish.reasoning_tokens,
-            gate_step: finish.reasoning_end_token,
+            reasoning_end_token: finish.reasoning_end_token,
         }
     }
 
@@ -273,7 +273,7 @@ impl Message {
         fields.set_item("diagnostics", message.diagnostics.clone())?;
         fields.set_item("finish_reason", &message.finish_reason)?;
         fields.set_item("reasoning_tokens", message.reasoning_tokens)?;
-        fields.set_item("gate_step", message.reasoning_end_token)?;
+        fields.set_item("reasoning_end_token", message.reasoning_end_token)?;
         let class = slf.get_type().into_any();
         let partial = py.import("functools")?.getattr("partial")?.call((class,), Some(&fields))?;
         Ok((partial, PyTuple::empty(py)))

@@ -39,7 +39,7 @@ class Answer:
             message.finish_reason,
             [call.complete for call in message.tool_calls],
             message.reasoning_tokens,
-            message.gate_step,
+            message.reasoning_end_token,
         )
 
 

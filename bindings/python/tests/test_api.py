@@ -139,7 +139,7 @@ def test_tokens_are_counted() -> None:
     vocabulary = unspool.Vocabulary({"<think>": 1, "</think>": 2}, bytes={1: b"<think>", 2: b"</think>", 3: b"so", 4: b" it", 5: b" is"})
     message = pair(vocabulary=vocabulary).parse_ids([1, 3, 4, 2, 5])
     assert (message.reasoning, message.content) == ("so it", " is")
-    assert (message.reasoning_tokens, message.gate_step) == (2, 3)
+    assert (message.reasoning_tokens, message.reasoning_end_token) == (2, 3)
 
 
 def test_formats_of_your_own(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ pub(crate) struct Plugins {
 /// Bounds of the parser other than its own.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOptions {
-    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
-    /// calls or notes; may be given several times
+    /// Sets a bound of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or diagnostics; may be given several times
     #[arg(long = "limit", value_name = "NAME=VALUE", help_heading = "Limits")]
     limits: Vec<Limit>,
 }

@@ -36,6 +36,8 @@ pub(crate) struct MessageShape<'a> {
     tool_calls: &'a [ToolCall],
     finish_reason: FinishReason,
     reasoning_tokens: Option<u64>,
+    reasoning_end_token: Option<i64>,
+    /// The old name of `reasoning_end_token`, kept for a release.
     gate_step: Option<i64>,
     diagnostics: &'a [Diagnostic],
 }
@@ -49,7 +51,8 @@ impl<'a> MessageShape<'a> {
             tool_calls: &message.tool_calls,
             finish_reason: finish.reason,
             reasoning_tokens: finish.reasoning_tokens,
-            gate_step: finish.gate_step,
+            reasoning_end_token: finish.reasoning_end_token,
+            gate_step: finish.reasoning_end_token,
             diagnostics: &message.diagnostics,
         }
     }
@@ -88,7 +91,7 @@ mod tests {
     #[test]
     fn a_message_without_text_says_null() {
         let json = serde_json::to_string(&MessageShape::new(&Message::default(), &Finish::default())).unwrap();
-        let fields = r#""finish_reason":"stop","reasoning_tokens":null,"gate_step":null,"diagnostics":[]"#;
+        let fields = r#""finish_reason":"stop","reasoning_tokens":null,"reasoning_end_token":null,"gate_step":null,"diagnostics":[]"#;
         assert_eq!(json, format!(r#"{{"reasoning":null,"content":null,"tool_calls":[],{fields}}}"#));
     }
 }

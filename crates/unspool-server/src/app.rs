@@ -42,6 +42,7 @@ pub struct App {
     started: u64,
     metrics: Arc<Metrics>,
     answers: AnswerConfig,
+    default_max_tokens: u64,
     http: HttpConfig,
     raw_log: Option<Arc<RawLog>>,
     constrainer: Arc<Constrainer>,
@@ -99,6 +100,7 @@ impl App {
         Ok(Self {
             metrics: Arc::new(metrics),
             answers: config.answers.clone(),
+            default_max_tokens: config.default_max_tokens,
             http: config.http.clone(),
             raw_log: raw_log.transpose()?.map(Arc::new),
             constrainer,
@@ -187,10 +189,11 @@ impl App {
         self.raw_log.as_ref()
     }
 
-    /// Most tokens of prompt and answer together: as set, or else as the model's own files say.
+    /// Most tokens of prompt and answer together: as set, or else as the backend says of this model, or the model's own files.
     #[must_use]
-    pub fn longest_context(&self) -> Option<u64> {
-        self.answers.max_model_len.or_else(|| self.model.longest_context())
+    pub fn longest_context(&self, model: Option<&str>) -> Option<u64> {
+        let set = self.answers.max_model_len.or_else(|| self.backend.longest_context(model));
+        set.or_else(|| self.model.longest_context())
     }
 
     /// Sees to it that prompt and answer fit into the longest context, as far as that and the prompt's tokens are known: an
@@ -198,19 +201,29 @@ impl App {
     ///
     /// # Errors
     /// There is no room, or more is asked for than the whole context.
-    pub(crate) fn fit(&self, request: &mut Arc<ChatRequest>, prompt: &RenderedPrompt) -> Result<(), ApiError> {
-        let (Some(longest), Some(tokens)) = (self.longest_context(), prompt.tokens) else { return Ok(()) };
+    pub(crate) fn fit_to_context(
+        &self,
+        request: &mut Arc<ChatRequest>,
+        prompt: &RenderedPrompt,
+    ) -> Result<(), ApiError> {
+        let Some(longest) = self.longest_context(request.model.as_deref()) else { return Ok(()) };
         // The backend keeps as much of the prompt's end as it is told.
-        let tokens = request.sampling.kept_of_prompt(tokens, longest);
+        let tokens = prompt.tokens.map(|tokens| request.sampling.kept_of_prompt(tokens, longest));
         let asked = request.sampling.max_tokens;
-        let room = longest.saturating_sub(tokens);
-        let overflow = Overflow { longest: Some(longest), prompt: Some(tokens), asked: None };
-        if room == 0 {
+        let overflow = Overflow { longest: Some(longest), prompt: tokens, asked: None };
+        if tokens.is_some_and(|tokens| tokens >= longest) {
             return Err(ApiError::too_many_tokens("messages", overflow));
         }
         if asked.is_some_and(|asked| asked > longest) {
             return Err(ApiError::too_many_tokens("max_completion_tokens", Overflow { asked, ..overflow }));
         }
+        let room = match (tokens, asked) {
+            (Some(tokens), _) => longest - tokens,
+            // How long the prompt is only the backend knows.
+            (None, Some(_)) => return Ok(()),
+            (None, None) if prompt.text.is_empty() || self.backend.capabilities().fills_context => return Ok(()),
+            (None, None) => self.default_max_tokens.min(sure_room(longest, prompt.text.len())),
+        };
         if asked.is_none_or(|asked| asked > room) {
             let sampling = &mut Arc::make_mut(request).sampling;
             sampling.max_tokens = Some(room);
@@ -250,9 +263,10 @@ impl App {
     /// # Errors
     /// Those of [`App::prompt`] and [`App::fit`].
     pub(crate) async fn prompt_that_fits(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        self.backend.learn().await;
         loop {
             let prompt = self.prompt(request).await?;
-            let Err(error) = self.fit(request, &prompt) else { return Ok(prompt) };
+            let Err(error) = self.fit_to_context(request, &prompt) else { return Ok(prompt) };
             let share = error.overflow.as_deref().filter(|_| request.may_drop).and_then(Overflow::share);
             match share {
                 Some(share) if Arc::make_mut(request).drop_beginning(share) => {}
@@ -369,6 +383,12 @@ fn warn_of_length(set: Option<u64>, own: Option<u64>) {
             "--max-model-len is {set}, but the model's own files say {own}; hint: does the backend take as many?"
         );
     }
+}
+
+/// The room that a prompt of so many bytes is sure to leave, where its tokens are not known. Two bytes to a token are few; where
+/// even that leaves nothing, the backend has to say it.
+fn sure_room(longest: u64, bytes: usize) -> u64 {
+    longest.saturating_sub(bytes as u64 / 2).max(longest / 8).max(1)
 }
 
 fn limits(config: &ServeConfig) -> Limits {

@@ -32,6 +32,8 @@ pub struct Capabilities {
     pub notation_hint: &'static str,
     /// It continues a text that it is given, so that an answer can be broken off and gone on with.
     pub continues: bool,
+    /// Without a bound it writes until its context is full.
+    pub fills_context: bool,
     /// How it applies a constraint behind the reasoning.
     pub waits: Waits,
     /// It keeps `thinking_token_budget` if it has a reasoning parser.

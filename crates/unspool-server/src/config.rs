@@ -49,8 +49,8 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
 
-    /// Sets a bound of the parser: name, head, blank, argument, early, thought, arguments (in bytes, such as 64KiB), depth,
-    /// calls or notes; may be given several times
+    /// Sets a bound of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as 64KiB), depth,
+    /// calls or diagnostics; may be given several times
     #[cfg_attr(feature = "clap", arg(long = "limit", value_name = "NAME=VALUE"))]
     pub limits: Vec<Limit>,
 

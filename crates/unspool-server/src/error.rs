@@ -49,7 +49,8 @@ impl Overflow {
                 format!("{longest} The prompt has {prompt} tokens, and {asked} are asked for in the answer.")
             }
             (Some(prompt), None) => format!("{longest} The prompt has {prompt} tokens."),
-            (None, _) => longest,
+            (None, Some(asked)) => format!("{longest} {asked} are asked for in the answer alone."),
+            (None, None) => longest,
         }
     }
 
@@ -71,6 +72,9 @@ impl Overflow {
             }
             Self { longest: Some(longest), prompt: Some(prompt), asked: None } => {
                 format!("prompt is too long: {prompt} tokens > {longest} maximum")
+            }
+            Self { longest: Some(longest), prompt: None, asked: Some(asked) } => {
+                format!("input length and `max_tokens` exceed context limit: {asked} > {longest}")
             }
             _ => "prompt is too long".to_owned(),
         }

@@ -13,13 +13,15 @@ use crate::suggest::{did_you_mean, near};
 pub struct Limits {
     /// Longest function name, parameter name or id, in bytes.
     pub name: usize,
-    /// Longest opening of a call (from its opener to its announcement, arguments before the name apart), in bytes.
+    /// Longest header of a call (from its opener to its announcement, without arguments before the name), in bytes.
+    #[serde(alias = "header")]
     pub header: usize,
     /// Longest run of white space held as possible framing, in bytes. A longer one is text.
     pub blank: usize,
     /// Longest value that is held until its end (one whose JSON type needs it), in bytes. A longer one is given as a string.
     pub argument: usize,
     /// Longest arguments text held because the name comes after it, in bytes. Beyond it the call is raw text.
+    #[serde(alias = "held_arguments")]
     pub held_arguments: usize,
     /// Longest thought held because its field is undecided (`force_nonempty_content`), in bytes.
     pub thought: usize,
@@ -31,6 +33,7 @@ pub struct Limits {
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
     /// Most diagnostics in one reply, of all kinds. One more says that further ones are not told.
+    #[serde(alias = "diagnostics")]
     pub diagnostics: usize,
 }
 
@@ -53,6 +56,9 @@ impl Default for Limits {
 
 /// Greatest value of a limit: 1 TiB.
 const GREATEST: u64 = 1 << 40;
+/// Names that limits had, and have now.
+const RENAMED: [(&str, &str); 3] =
+    [("header", "header"), ("held_arguments", "held_arguments"), ("diagnostics", "diagnostics")];
 /// Units of byte limits, with their powers of two.
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
 
@@ -103,11 +109,12 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit from its name and its value: a number, and behind it, where bytes are counted, `B`, `KiB`, `MiB` or `GiB`.
+    /// A limit from its name (an older name counts as well) and its value: a number, and behind it, where bytes are counted, `B`, `KiB`, `MiB` or `GiB`.
     ///
     /// # Errors
     /// No limit has this name, or the value is none.
     pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
+        let name = RENAMED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
         if !Limits::NAMES.contains(&name) {
             let all = Limits::NAMES.join(", ");
             let hint = match did_you_mean(&near(name, Limits::NAMES)) {
@@ -187,6 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn older_names_set_the_same_fields() {
+        for (old, new) in RENAMED {
+            assert_eq!(Limit::new(old, "5"), Limit::new(new, "5"));
+            let read: Limits = serde_json::from_str(&format!("{{\"{old}\": 5}}")).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap()[new], 5);
+        }
+    }
+
+    #[test]
     fn bytes_have_units_and_counts_have_none() {
         let value = |text: &str| text.parse::<Limit>().map(|limit| limit.value).map_err(|error| error.message);
         assert_eq!(value("header=8KiB"), Ok(8 << 10));
@@ -211,7 +227,10 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_near_ones_and_all() {
         let error = Limit::new("argumnts", "1").unwrap_err();
-        assert!(error.hint.starts_with("did you mean `arguments` or `argument`? The limits are name, "), "{error}");
+        assert!(
+            error.hint.starts_with("did you mean `arguments`, `argument` or `held_arguments`? The limits are name, "),
+            "{error}"
+        );
         assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.starts_with("the limits are "));
     }
 }

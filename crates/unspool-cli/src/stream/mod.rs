@@ -54,7 +54,7 @@ before the command waits for more:
   {"event": {"call_end": {"index", "complete"}}}
   {"event": {"diagnostic": {"kind", "offset", "text", "message"}}}
   {"message": {"reasoning", "content", "tool_calls", "finish_reason",
-               "reasoning_tokens", "gate_step", "diagnostics"}}
+               "reasoning_tokens", "reasoning_end_token", "diagnostics"}}
                        The whole reply, after `finish`.
   {"error": {"kind", "message", "hint", "line"}}
                        A line that cannot be used. After a refused `start`

@@ -34,6 +34,7 @@ fn json_is_the_message() {
             "tool_calls": [{"name": "tide", "arguments": r#"{"harbour": "Looe", "days": 2}"#, "complete": true}],
             "finish_reason": "tool_calls",
             "reasoning_tokens": null,
+            "reasoning_end_token": null,
             "gate_step": null,
             "diagnostics": [],
         })

@@ -99,7 +99,7 @@ fn ids_alone_are_enough_with_a_vocabulary() {
     let out = stream(&[start, ids(&[1, 3, 4]), ids(&[5]), ids(&[2, 6]), json!({"finish": "stop"})]);
     let message = &out.last().expect("a message")["message"];
     assert_eq!((&message["reasoning"], &message["content"]), (&json!("café"), &json!("ok")));
-    assert_eq!((&message["reasoning_tokens"], &message["gate_step"]), (&json!(3), &json!(4)));
+    assert_eq!((&message["reasoning_tokens"], &message["reasoning_end_token"]), (&json!(3), &json!(4)));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn limits_hold_for_all_replies_or_for_one() {
     assert!(err.contains("no limit is named `cals`") && err.contains("hint: did you mean `calls`?"), "{err}");
     let out = lines(&unspool(&["stream"], reply(", \"limits\": {\"head\": \"much\"}")).clean());
     assert_eq!(out[0]["error"]["kind"], "bad_start");
-    assert_eq!(out[0]["error"]["message"], "`start.limits`: `much` is no value for the limit `head`");
+    assert_eq!(out[0]["error"]["message"], "`start.limits`: `much` is no value for the limit `header`");
 }
 
 #[test]

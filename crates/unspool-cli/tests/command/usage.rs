@@ -43,7 +43,7 @@ fn values_that_do_not_fit_say_why() {
         "--backend is `magic`: no backend is called `magic`",
         "write --backend BACKEND",
     );
-    check(&["serve", "--limit", "depth"], "--limit is `depth`", "write NAME=VALUE, such as head=8KiB");
+    check(&["serve", "--limit", "depth"], "--limit is `depth`", "write NAME=VALUE, such as header=8KiB");
     check(&["serve", "--log", "lots"], "--log is `lots`, which it cannot be", "it can be off, error, warn");
     check(&["parse", "--finish", "stp"], "--finish is `stp`", "did you mean `stop`? it can be stop, length");
     check(&["completions", "fishy"], "`fishy`", "did you mean `fish`");

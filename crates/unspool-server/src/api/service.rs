@@ -13,6 +13,7 @@ use crate::error::ApiError;
 /// `GET /v1/models`: the served names; without any, the backend's own list.
 #[utoipa::path(get, path = "/v1/models", tag = "Service", responses((status = 200, description = "The names of the model")))]
 pub(super) async fn models(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    app.backend().learn().await;
     let list = match app.served_names() {
         [] => match app.backend().models().await {
             Some(list) => list?,
@@ -28,7 +29,7 @@ fn cards(app: &App, names: &[String]) -> Value {
     let card = |id: &String| {
         json!({
             "id": id, "object": "model", "created": app.started(), "owned_by": "unspool", "root": root, "parent": null,
-            "max_model_len": app.longest_context(), "permission": [],
+            "max_model_len": app.longest_context(Some(id)), "permission": [],
         })
     };
     json!({"object": "list", "data": names.iter().map(card).collect::<Vec<_>>()})

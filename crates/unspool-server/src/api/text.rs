@@ -57,10 +57,11 @@ pub(super) async fn tokenize(
         (None, Some(_)) => rendered(&app, body.clone(), ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
+    app.backend().learn().await;
     let spelled = asked.return_token_strs == Some(true);
     let answer = Tokenized {
         count: ids.len(),
-        max_model_len: app.model().longest_context(),
+        max_model_len: app.longest_context(asked.model.as_deref()),
         token_strs: spelled.then(|| ids.iter().map(|id| tokenizer.spelling(*id)).collect()),
         tokens: ids,
     };

@@ -1,6 +1,7 @@
 //! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
 //! of parsers. To stop one, drop what it gave.
 
+mod facts;
 mod fault;
 mod markers;
 pub mod mock;
@@ -16,6 +17,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
+pub use self::facts::{ServerFacts, ServerState};
 pub use self::fault::{BackendError, BackendFault};
 use crate::capabilities::Capabilities;
 use crate::config::BackendSpec;
@@ -48,6 +50,22 @@ pub trait Backend: Send + Sync {
     /// The backend's own answer to `GET /v1/models`, if it has one.
     fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {
         Box::pin(async { None })
+    }
+
+    /// Asks its servers what they are, where that is not known yet.
+    fn learn(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    /// Most tokens of prompt and answer together, as its servers say it of a model.
+    fn longest_context(&self, model: Option<&str>) -> Option<u64> {
+        let _ = model;
+        None
+    }
+
+    /// How each of its servers is; none: it is no server.
+    fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
+        Box::pin(async { Vec::new() })
     }
 
     /// Whether it has a `/v1/completions` of its own.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -108,7 +108,10 @@ impl Fake {
     }
 }
 
-async fn answer(State(fake): State<Arc<Fake>>, uri: Uri, body: Bytes) -> Response {
+async fn answer(State(fake): State<Arc<Fake>>, method: Method, uri: Uri, body: Bytes) -> Response {
+    if method == Method::GET && uri.path() != "/health" {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     if uri.path() == "/health" {
         return StatusCode::OK.into_response();
     }

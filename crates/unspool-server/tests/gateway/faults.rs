@@ -62,7 +62,9 @@ async fn play(
     tell: &mpsc::UnboundedSender<News>,
     written: &AtomicUsize,
 ) -> bool {
-    if !has_request(&mut stream).await {
+    let Some(asks) = request_of(&mut stream).await else { return false };
+    if !asks {
+        let _ = stream.write_all(&refusal(404, "{}")).await;
         return false;
     }
     let _ = tell.send(News::Asked);
@@ -89,17 +91,17 @@ async fn play(
     false
 }
 
-/// Reads a request with its body.
-async fn has_request(stream: &mut TcpStream) -> bool {
+/// Reads a request with its body; whether it asks for an answer, and not what server this is.
+async fn request_of(stream: &mut TcpStream) -> Option<bool> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        let Ok(byte) = stream.read_u8().await else { return false };
-        head.push(byte);
+        head.push(stream.read_u8().await.ok()?);
     }
     let head = String::from_utf8_lossy(&head).to_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body).await.is_ok()
+    stream.read_exact(&mut body).await.ok()?;
+    Some(head.starts_with("post"))
 }
 
 /// The head of a stream whose body has an end of its own, so that it can be told from a broken one.

@@ -8,6 +8,7 @@ mod chat;
 mod clients;
 mod common;
 mod constraint;
+mod context;
 mod detect;
 mod diagnostics;
 mod errors;

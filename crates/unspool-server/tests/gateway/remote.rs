@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
@@ -53,10 +53,13 @@ impl Server {
     }
 }
 
-async fn answer(State(server): State<Arc<Server>>, uri: Uri, body: Bytes) -> Response {
+async fn answer(State(server): State<Arc<Server>>, method: Method, uri: Uri, body: Bytes) -> Response {
     if uri.path() == "/health" {
         let well = *server.well.lock().expect("no test panics here");
         return if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }.into_response();
+    }
+    if method == Method::GET {
+        return StatusCode::NOT_FOUND.into_response();
     }
     let body = serde_json::from_slice(&body).expect("the gateway sends JSON");
     server.seen.lock().expect("no test panics here").push((uri.path().to_owned(), body));

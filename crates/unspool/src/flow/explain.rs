@@ -40,11 +40,11 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
         };
         let block = if alternative.block.is_some() { " in its block" } else { "" };
         if alternative.message {
-            writeln!(out, "opening {i}: {} then a message's body", program(&alternative.program))?;
+            writeln!(out, "header {i}: {} then a message's body", program(&alternative.program))?;
             continue;
         }
         let body = tables.forms[alternative.form].body.name();
-        writeln!(out, "opening {i}: {} then {body}{block}{when}", program(&alternative.program))?;
+        writeln!(out, "header {i}: {} then {body}{block}{when}", program(&alternative.program))?;
     }
     for (i, form) in tables.forms.iter().enumerate().filter(|(_, form)| !form.closers.is_empty()) {
         writeln!(out, "call {i} ({}) closes with {}", form.body.name(), literals(&form.closers))?;
@@ -54,7 +54,7 @@ fn write_all(tables: &Tables, limits: &Limits, out: &mut String) -> std::fmt::Re
     }
     writeln!(
         out,
-        "limits in bytes: name {}, head {}, blank {}, argument {}, early {}, thought {}, arguments {}; depth {}, calls {}",
+        "limits in bytes: name {}, header {}, blank {}, argument {}, held_arguments {}, thought {}, arguments {}; depth {}, calls {}",
         limits.name,
         limits.header,
         limits.blank,
@@ -72,7 +72,7 @@ fn pattern_line(tables: &Tables, pattern: &Pattern) -> String {
         Action::Open(call_header) => {
             let all = tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
             let list: Vec<String> = all.iter().map(|id| id.at().to_string()).collect();
-            format!("may open a call (openings {})", list.join(", "))
+            format!("may open a call (headers {})", list.join(", "))
         }
         other => format!("{other:?}"),
     };

@@ -65,7 +65,8 @@ impl Flow<'_> {
     /// it begins.
     pub(super) fn leave_header(&mut self, action: Action) {
         let is_header = action == Action::Header || self.tables.channels.is_some();
-        if self.s.place == Place::Header && !self.s.fresh && !is_header {
+        let over = !self.s.fresh || matches!(action, Action::CloseFrame | Action::CloseThought);
+        if self.s.place == Place::Header && over && !is_header {
             self.s.place = self.answer_place();
         }
     }

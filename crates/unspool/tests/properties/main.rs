@@ -23,9 +23,9 @@ use unspool::{FinishReason, IncompleteCalls};
 use bytes::Markup;
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 use glue::{Glued, gapped, glued};
+use lag::lagging;
 use same::cut_differences;
 use subject::{Choice, Subject, Wish};
-use unaligned::lagging;
 use watch::Answer;
 
 /// No glued text is so long that a machine, however busy, needs this for it.

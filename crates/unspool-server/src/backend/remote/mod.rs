@@ -37,7 +37,7 @@ use self::http::{Http, fault, read_limited};
 use self::lag::Lagging;
 use self::pool::{Lease, Pool};
 use super::markers::markers;
-use super::{Backend, BackendError, BackendFault, Job, Pieces};
+use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
 use crate::capabilities::Capabilities;
 use crate::config::{RemoteKind, ServeConfig};
 use crate::constraint::Constraint;
@@ -84,7 +84,7 @@ impl Remote {
             markers: markers(pair),
         };
         let interval = Duration::from_secs(config.backend_health_interval);
-        let pool = Arc::new(Pool::new(bases, dialect.health(), interval));
+        let pool = Arc::new(Pool::new(bases, (dialect.health(), dialect.facts()), interval));
         Ok(Self { pool, http, dialect, asking, renderer })
     }
 
@@ -145,7 +145,13 @@ impl Remote {
                     tried.push(lease.index());
                     last = Some(error);
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if error.overflow.is_some() {
+                        // The server that is there now may take less than the one before.
+                        lease.doubt();
+                    }
+                    return Err(error);
+                }
             }
         }
         Err(last.unwrap_or_else(|| BackendError::new(BackendFault::Unreachable, "there is no backend to ask")))
@@ -241,6 +247,23 @@ impl Backend for Remote {
 
     fn has_several(&self) -> bool {
         self.pool.len() > 1
+    }
+
+    fn learn(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.pool.learn(&self.http))
+    }
+
+    fn longest_context(&self, model: Option<&str>) -> Option<u64> {
+        let model = self.asking.model.as_deref().or(model);
+        // A request may go to any of them.
+        self.pool.facts().filter_map(|facts| facts.longest_context(model)).min()
+    }
+
+    fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
+        Box::pin(async {
+            self.pool.learn(&self.http).await;
+            self.pool.states(&self.http).await
+        })
     }
 
     fn models(&self) -> BoxFuture<'_, Option<Result<Value, BackendError>>> {

@@ -1,14 +1,20 @@
-//! Several servers of one kind: which is asked, and which is well.
+//! Several servers of one kind: which is asked, which is well, and what they say of themselves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::http::Http;
-use crate::backend::BackendFault;
+use futures_util::future::join_all;
+
+use super::http::{Http, read_limited};
+use crate::backend::{BackendFault, ServerFacts, ServerState};
 
 /// How long a server may take to say that it is well.
 const HEALTH_TIME: Duration = Duration::from_secs(5);
+/// How long a server may take to say what it is: a request may wait for that.
+const FACTS_TIME: Duration = Duration::from_secs(3);
+/// How soon a server that did not say it is asked again.
+const FACTS_PAUSE: Duration = Duration::from_secs(5);
 
 /// The servers.
 #[derive(Debug)]
@@ -16,6 +22,8 @@ pub(super) struct Pool {
     members: Vec<Member>,
     /// Where a server says whether it is well.
     health: &'static str,
+    /// Where it says what it is.
+    facts: &'static [&'static str],
     /// How often it is asked; zero: never, and then none is passed over.
     interval: Duration,
     watched: AtomicBool,
@@ -28,13 +36,71 @@ struct Member {
     base: String,
     busy: AtomicUsize,
     well: AtomicBool,
+    /// Held while it is asked, so that one asks and others wait.
+    facts: tokio::sync::Mutex<Option<Instant>>,
+    /// What it said last.
+    said: Mutex<Option<Arc<ServerFacts>>>,
+    /// It may be another server by now.
+    stale: AtomicBool,
+}
+
+impl Member {
+    fn new(base: String) -> Self {
+        Self {
+            base,
+            busy: AtomicUsize::new(0),
+            well: AtomicBool::new(true),
+            facts: tokio::sync::Mutex::new(None),
+            said: Mutex::new(None),
+            stale: AtomicBool::new(true),
+        }
+    }
+
+    fn said(&self) -> Option<Arc<ServerFacts>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the server what it is, unless that is known, or was asked a moment ago.
+    async fn learn(&self, http: &Http, paths: &[&str]) {
+        if !self.stale.load(Ordering::Acquire) {
+            return;
+        }
+        let mut asked = self.facts.lock().await;
+        let waits = asked.is_some_and(|at| at.elapsed() < FACTS_PAUSE);
+        if waits || !self.stale.load(Ordering::Acquire) {
+            return;
+        }
+        *asked = Some(Instant::now());
+        let answers = join_all(paths.iter().map(|path| answer(http, &self.base, path))).await;
+        // A server that does not say it need not be asked again; one that cannot be reached is.
+        let Some(answers) = answers.into_iter().collect::<Option<Vec<_>>>() else { return };
+        let mut facts = ServerFacts::default();
+        answers.iter().for_each(|answer| facts.learn(answer));
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(facts));
+        self.stale.store(false, Ordering::Release);
+        *asked = None;
+    }
+}
+
+/// What a server says at a path: null if it says nothing there; `None` if it cannot be reached.
+async fn answer(http: &Http, base: &str, path: &str) -> Option<serde_json::Value> {
+    let response = http.get(base, path).timeout(FACTS_TIME).send().await.ok()?;
+    if response.status().as_u16() >= 500 {
+        return None;
+    }
+    let body = read_limited(response).await.ok()?;
+    Some(serde_json::from_slice(&body).unwrap_or_default())
 }
 
 impl Pool {
-    pub(super) fn new(bases: Vec<String>, health: &'static str, interval: Duration) -> Self {
-        let member = |base| Member { base, busy: AtomicUsize::new(0), well: AtomicBool::new(true) };
-        let members = bases.into_iter().map(member).collect();
-        Self { members, health, interval, watched: AtomicBool::new(false), turn: AtomicUsize::new(0) }
+    /// The servers at `bases`, which say at `health` whether they are well, and at `facts` what they are.
+    pub(super) fn new(
+        bases: Vec<String>,
+        (health, facts): (&'static str, &'static [&'static str]),
+        interval: Duration,
+    ) -> Self {
+        let members = bases.into_iter().map(Member::new).collect();
+        Self { members, health, facts, interval, watched: AtomicBool::new(false), turn: AtomicUsize::new(0) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -55,6 +121,30 @@ impl Pool {
         Some(Lease { pool: Arc::clone(self), index })
     }
 
+    /// Asks all servers what they are, where that is not known.
+    pub(super) async fn learn(&self, http: &Http) {
+        join_all(self.members.iter().map(|member| member.learn(http, self.facts))).await;
+    }
+
+    /// What is known of the servers.
+    pub(super) fn facts(&self) -> impl Iterator<Item = Arc<ServerFacts>> {
+        self.members.iter().filter_map(Member::said)
+    }
+
+    /// How each server is, asked now.
+    pub(super) async fn states(&self, http: &Http) -> Vec<ServerState> {
+        let state = |member: &'_ Member| {
+            let address = shown(&member.base);
+            let (base, said) = (member.base.clone(), member.said());
+            async move {
+                let asked = http.get(&base, self.health).timeout(HEALTH_TIME).send().await;
+                let well = asked.is_ok_and(|answer| answer.status().as_u16() < 500);
+                ServerState { address, well, facts: said.map(|said| ServerFacts::clone(&said)).unwrap_or_default() }
+            }
+        };
+        join_all(self.members.iter().map(state)).await
+    }
+
     fn is_watched(&self) -> bool {
         self.members.len() > 1 && !self.interval.is_zero()
     }
@@ -62,6 +152,7 @@ impl Pool {
     fn set_well(&self, index: usize, well: bool) {
         let Some(member) = self.members.get(index) else { return };
         if member.well.swap(well, Ordering::Relaxed) != well {
+            member.stale.fetch_or(well, Ordering::Release);
             tracing::info!(
                 "backend {} of {} is {}",
                 index + 1,
@@ -91,9 +182,27 @@ impl Lease {
     /// The server has failed. One that cannot be reached is passed over from now on, if anybody looks whether it comes back.
     pub(super) fn failed(&self, fault: BackendFault) {
         let gone = !matches!(fault, BackendFault::Refused(_) | BackendFault::BadAnswer);
+        if gone {
+            self.doubt();
+        }
         if gone && self.pool.is_watched() {
             self.pool.set_well(self.index, false);
         }
+    }
+}
+
+impl Lease {
+    /// What the server said of itself may no longer be so.
+    pub(super) fn doubt(&self) {
+        self.pool.members[self.index].stale.store(true, Ordering::Release);
+    }
+}
+
+/// An address without user names and passwords.
+fn shown(base: &str) -> String {
+    match (base.split_once("://"), base.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://{place}"),
+        _ => base.to_owned(),
     }
 }
 
@@ -127,9 +236,15 @@ pub(super) fn watch(pool: &Arc<Pool>, http: &Http) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn addresses_are_shown_without_secrets() {
+        assert_eq!(shown("http://user:key@host:1/a"), "http://host:1/a");
+        assert_eq!(shown("http://host:1"), "http://host:1");
+    }
+
     fn pool(count: usize) -> Arc<Pool> {
         let bases = (0..count).map(|at| at.to_string()).collect();
-        Arc::new(Pool::new(bases, "/health", Duration::from_secs(1)))
+        Arc::new(Pool::new(bases, ("/health", &[]), Duration::from_secs(1)))
     }
 
     #[test]

@@ -34,12 +34,17 @@ impl Dialect for LlamaCpp {
             notations: &[Notation::Json, Notation::Lark],
             notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
             continues: true,
+            fills_context: true,
             ..Capabilities::default()
         }
     }
 
     fn path(&self) -> &'static str {
         "/completion"
+    }
+
+    fn facts(&self) -> &'static [&'static str] {
+        &["/props", "/v1/models"]
     }
 
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
@@ -50,7 +55,8 @@ impl Dialect for LlamaCpp {
             body.insert(key.to_owned(), value);
         };
         set("prompt", prompt(job));
-        set("n_predict", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
+        // Without a number it goes on until the context is full.
+        set("n_predict", sampling.max_tokens.map_or(json!(-1), |most| json!(most)));
         set("stream", json!(true));
         set("return_tokens", json!(true));
         set("cache_prompt", json!(true));

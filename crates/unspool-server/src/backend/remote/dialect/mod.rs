@@ -52,6 +52,11 @@ pub(super) trait Dialect: Send + Sync {
         "/health"
     }
 
+    /// Where the server says what it is and how much its models take.
+    fn facts(&self) -> &'static [&'static str] {
+        &["/v1/models", "/version"]
+    }
+
     /// The body of a request.
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value>;
 

@@ -29,6 +29,10 @@ impl Dialect for Tgi {
         "/generate_stream"
     }
 
+    fn facts(&self) -> &'static [&'static str] {
+        &["/info"]
+    }
+
     fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut params = Map::new();
