@@ -274,7 +274,9 @@ impl Flow<'_> {
                 }
             }
         }
-        self.s.late = if pattern.action == Action::CloseCall { Late::Block } else { Late::Nothing };
+        let goes_on =
+            pattern.action == Action::CloseCall || self.tables.half_closers.iter().any(|half| *half == pattern.literal);
+        self.s.late = if goes_on { Late::Block } else { Late::Nothing };
         let blocks = &self.tables.follow.block_close;
         let closer = blocks.iter().position(|literal| *literal == pattern.literal);
         self.s.mode = match closer.filter(|_| pattern.action == Action::CloseBlock) {

@@ -168,3 +168,14 @@ impl ScanSet {
             .any(|p| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
     }
 }
+
+/// Markers of thoughts, frames and messages.
+pub(super) fn single(sets: &[ScanSet]) -> Vec<Box<str>> {
+    let mut single: Vec<Box<str>> = Vec::new();
+    for pattern in sets.iter().flat_map(|set| &set.patterns).filter(|pattern| pattern.action.is_single()) {
+        if !single.iter().any(|known| **known == *pattern.literal.text()) {
+            single.push(pattern.literal.text().into());
+        }
+    }
+    single
+}

@@ -13,7 +13,7 @@ use crate::scan::Literal;
 use super::channels::ChannelTables;
 use super::numbered::{AlternativeId, BlockId, CallHeaderId, FormId, Numbered, TrailId};
 use super::roles::{Messages, Roles, open, with_action};
-use super::scanset::{Action, Pattern, ScanSet};
+use super::scanset::{self, Action, Pattern, ScanSet};
 use super::state::Place;
 use crate::format::marker::{Marker, Strip, literal_text};
 use crate::format::syntax::{Fault, Format};
@@ -110,6 +110,8 @@ pub(crate) struct Tables {
     pub(crate) bare_in_block: Option<CallHeaderId>,
     /// What may stand behind a call's body.
     pub(crate) follow: Follow,
+    /// Closers of blocks behind which another one stands.
+    pub(crate) half_closers: Vec<Literal>,
     /// The header of the next message, behind its first marker, where the message before has no end.
     pub(crate) next_header: Option<CallHeaderId>,
     /// The tokens with which the next message begins, wherever they stand.
@@ -174,6 +176,7 @@ pub(super) struct Builder<'a> {
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
     pub(super) follow: Follow,
+    pub(super) half_closers: Vec<Literal>,
     pub(super) next_header: Option<CallHeaderId>,
 }
 
@@ -197,6 +200,7 @@ impl Tables {
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
             follow: Follow::default(),
+            half_closers: Vec::new(),
             next_header: None,
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
@@ -299,11 +303,12 @@ impl Builder<'_> {
         }
         let channels = self.channel_words().map(|words| ChannelTables::new(words, self.frame_texts()));
         let headers = self.headers();
-        let single = single(&sets);
+        let single = scanset::single(&sets);
         Ok(Tables {
             headers,
             single,
             follow: self.follow,
+            half_closers: self.half_closers,
             next_header: self.next_header,
             message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
             special: source.declared.to_vec(),
@@ -526,15 +531,4 @@ impl Builder<'_> {
             opener: thoughts.first().map(|(open, _)| open.literal.clone()).unwrap_or_default(),
         }
     }
-}
-
-/// Markers of thoughts, frames and messages.
-fn single(sets: &[ScanSet]) -> Vec<Box<str>> {
-    let mut single: Vec<Box<str>> = Vec::new();
-    for pattern in sets.iter().flat_map(|set| &set.patterns).filter(|pattern| pattern.action.is_single()) {
-        if !single.iter().any(|known| **known == *pattern.literal.text()) {
-            single.push(pattern.literal.text().into());
-        }
-    }
-    single
 }
