@@ -114,7 +114,7 @@ impl Flow<'_> {
         let ended = self.s.marker.and_then(|marker| self.tables.single.get(marker));
         let ended = ended.is_some_and(|marker| channels.words.end.iter().any(|end| **end == **marker));
         let held = &self.w[self.pos..self.pos + text];
-        if ended && text > 0 && held.split_whitespace().nth(1).is_none() && self.tables.words.raw != Raw::Answers {
+        if ended && text > 0 && held.split_whitespace().nth(1).is_none() {
             self.report(DiagnosticKind::UnplacedText, self.offset(self.pos), held, "this word is no header");
             self.pos += text;
         } else if text > 0 {
