@@ -14,14 +14,15 @@ use crate::backend::remote::Remote;
 use crate::backend::replay::Replay;
 use crate::backend::{self, Backend};
 use crate::budget::ReasoningMarkers;
-use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
+use crate::config::{AnswerConfig, BackendSpec, HttpConfig, RemoteKind, ServeConfig, TemplateChoice};
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
 use crate::error::{ApiError, Overflow, StartupError};
+use crate::hints::Hints;
 use crate::metrics::Metrics;
 use crate::model::{Model, ModelPrompts};
 use crate::prompt::RenderedPrompt;
-use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
+use crate::prompt::{ChatMl, NoPrompt, PromptRenderer, Unprompted};
 use crate::raw_log::RawLog;
 use crate::request::{ChatRequest, Delivery, ToolRules};
 use crate::unique;
@@ -41,6 +42,7 @@ pub struct App {
     keys: Vec<String>,
     started: u64,
     metrics: Arc<Metrics>,
+    hints: Arc<Hints>,
     answers: AnswerConfig,
     default_max_tokens: u64,
     http: HttpConfig,
@@ -56,7 +58,8 @@ impl App {
     /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
-        config.check_backend(&backend::capabilities(&config.backend))?;
+        let can = backend::capabilities(&config.backend);
+        config.check_backend(&can)?;
         let registry = registry(config)?;
         let model = Arc::new(Model::open(config)?);
         let mut setup = Setup {
@@ -87,7 +90,8 @@ impl App {
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
         let name = config.served_model_name.first().map_or(default_name, String::as_str);
-        let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
+        let metrics = Arc::new(Metrics::new(name, names[0].as_deref(), names[1].as_deref())?);
+        let hints = Arc::new(Hints::new(registry, pair.vocabulary(), names, Arc::clone(&metrics)));
         let constrainer = Arc::new(Constrainer::new(config, backend.capabilities(), &pair));
         let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
@@ -98,7 +102,8 @@ impl App {
             .as_deref()
             .map(|folder| RawLog::create(folder, pair.vocabulary(), config.answers.log_raw_size));
         Ok(Self {
-            metrics: Arc::new(metrics),
+            metrics,
+            hints,
             answers: config.answers.clone(),
             default_max_tokens: config.default_max_tokens,
             http: config.http.clone(),
@@ -108,7 +113,7 @@ impl App {
             pair,
             backend,
             model,
-            rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
+            rules: rules(config, can.chats),
             has_reasoning_parser: config.reasoning_parser.is_some(),
             names: config.served_model_name.clone(),
             default_name: default_name.to_owned(),
@@ -169,6 +174,12 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// Looks for hints for the operator.
+    #[must_use]
+    pub fn hints(&self) -> &Arc<Hints> {
+        &self.hints
     }
 
     /// What answers hold.
@@ -341,6 +352,11 @@ impl App {
     }
 }
 
+/// Which tool choices are served. A chat server may give calls by itself.
+fn rules(config: &ServeConfig, chats: bool) -> ToolRules {
+    ToolRules { has_parser: config.tool_call_parser.is_some() || chats, auto: config.enable_auto_tool_choice || chats }
+}
+
 /// The formats: the built-in ones with the plugins, tools first as in vLLM.
 fn registry(config: &ServeConfig) -> Result<Registry, StartupError> {
     let mut registry = Registry::builtin();
@@ -417,6 +433,31 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
         .hint(format!("name one with `{key}`, or give the file with the other plugin flag")))
 }
 
+/// Who makes the prompts of conversations where there is no template. They are never made up: a model that is given prompts of
+/// another's kind answers worse, and nobody sees why.
+///
+/// # Errors
+/// Nobody does, and nobody asked for that.
+fn otherwise(
+    kind: RemoteKind,
+    config: &ServeConfig,
+    model: &Model,
+    pair: &Pair,
+) -> Result<Arc<dyn PromptRenderer>, StartupError> {
+    const RAW: &str = "it was started with --chat-template none: POST /v1/completions takes prompts as they are";
+    const ABSENT: &str = "the backend makes none either; start the gateway with --model-dir or --chat-template";
+    match TemplateChoice::of(config.chat_template.as_deref()) {
+        TemplateChoice::ChatMl => Ok(Arc::new(ChatMl::new(pair.clone()))),
+        TemplateChoice::Nothing => Ok(Arc::new(Unprompted { hint: RAW })),
+        _ if model.has_template() || kind.makes_prompts() => Ok(Arc::new(Unprompted { hint: ABSENT })),
+        _ => Err(StartupError::new(format!("nobody makes prompts for --backend {kind}: no chat template is known")).hint(
+            "give the model's folder with --model-dir, or its template with --chat-template FILE; `--chat-template chatml` \
+             makes simple prompts, `--chat-template none` serves /v1/completions alone, and --backend chat:URL leaves the \
+             prompt to the server",
+        )),
+    }
+}
+
 fn open(
     config: &ServeConfig,
     registry: &Registry,
@@ -441,7 +482,7 @@ fn open(
         }
         BackendSpec::Remote { kind, urls } => {
             let pair = registry.pair(&setup)?;
-            let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
+            let renderer = prompts(otherwise(*kind, config, model, &pair)?);
             let remote = Remote::new((*kind, urls), config, (model, &pair), renderer)?;
             Ok((pair, Arc::new(remote)))
         }

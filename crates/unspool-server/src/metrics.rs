@@ -26,13 +26,14 @@ const DROPPED: &str = "unspool_dropped_bytes_total";
 const PROMPT: &str = "unspool_prompt_tokens_total";
 const COMPLETION: &str = "unspool_completion_tokens_total";
 const REASONING: &str = "unspool_reasoning_tokens_total";
+const HINTS: &str = "unspool_hints_total";
 const HELD: &str = "unspool_held_back_bytes";
 const FIRST_BYTE: &str = "unspool_time_to_first_byte_seconds";
 const FIRST_CALL: &str = "unspool_time_to_first_call_seconds";
 const DURATION: &str = "unspool_answer_seconds";
 
 /// Name, and what it says.
-const COUNTERS: [(&str, &str); 11] = [
+const COUNTERS: [(&str, &str); 12] = [
     (REQUESTS, "Requests by surface and HTTP status"),
     (ANSWERS, "Answers by why they ended; `aborted`: the client went away, `error`: the backend failed"),
     (CALLS, "Calls that were given to clients"),
@@ -41,6 +42,7 @@ const COUNTERS: [(&str, &str); 11] = [
     (UNKNOWN, "Calls of a function that the request does not have"),
     (DIAGNOSTICS, "Oddities of the output, by kind"),
     (DROPPED, "Bytes of output that went neither to the client nor to a diagnostic nor were markup; always 0"),
+    (HINTS, "Hints that another parser would read answers in which markup is left, by cause; at most one an hour"),
     (PROMPT, "Tokens of prompts, as far as they are known"),
     (COMPLETION, "Tokens of output"),
     (REASONING, "Tokens of thought; without token ids an estimate"),
@@ -142,6 +144,11 @@ impl Metrics {
     pub(crate) fn request(&self, surface: Surface, status: u16) {
         let labels = [Label::new("surface", surface.word()), Label::new("status", status.to_string())];
         self.counter(REQUESTS, &labels).increment(1);
+    }
+
+    /// Counts a hint that was told.
+    pub(crate) fn hint(&self, cause: &str) {
+        self.counter(HINTS, &[Label::new("cause", cause.to_owned())]).increment(1);
     }
 
     fn key(&self, name: &'static str, more: &[Label]) -> Key {

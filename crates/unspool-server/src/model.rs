@@ -11,7 +11,7 @@ use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
 use unspool_text::{ModelDir, PromptRequest, Prompter, Sandbox, TextError, model_dir, prompter};
 
-use crate::config::{ContentFormatOption, ServeConfig};
+use crate::config::{ContentFormatOption, ServeConfig, TemplateChoice};
 use crate::error::{ApiError, StartupError};
 use crate::prompt::PromptRenderer;
 use crate::prompt::RenderedPrompt;
@@ -42,14 +42,24 @@ impl Model {
     /// A file is missing or broken, or the model has no template and none is given.
     pub fn open(config: &ServeConfig) -> Result<Self, StartupError> {
         let folder = config.model_dir.as_deref().map(ModelDir::open).transpose()?;
-        let given = config.chat_template.as_deref().map(template::given).transpose()?;
+        let choice = TemplateChoice::of(config.chat_template.as_deref());
+        let given = match choice {
+            TemplateChoice::Given(text) => Some(template::given(text)?),
+            TemplateChoice::Unsaid | TemplateChoice::ChatMl | TemplateChoice::Nothing => None,
+        };
+        // Where the model's own template does not count, it need not be there.
+        let counts = matches!(choice, TemplateChoice::Unsaid | TemplateChoice::Given(_));
         let format = match config.chat_template_content_format {
             ContentFormatOption::Auto => None,
             ContentFormatOption::String => Some(ContentFormat::String),
             ContentFormatOption::Openai => Some(ContentFormat::OpenAi),
         };
         let named = |error: TextError| if given.is_some() { error.at("--chat-template") } else { error };
-        let prompter = Prompter::new(folder.as_ref(), given.as_deref(), format).map_err(named)?;
+        let prompter = match Prompter::new(folder.as_ref(), given.as_deref(), format) {
+            Err(_) if !counts => Prompter::new(None, None, format),
+            made => made,
+        }
+        .map_err(named)?;
         let prompter = if config.trust_request_chat_template {
             prompter.with_sandbox(Sandbox::new(worker(config)?))
         } else {
@@ -68,7 +78,7 @@ impl Model {
             None => Map::new(),
         };
         Ok(Self {
-            has_template: folder.is_some() || given.is_some(),
+            has_template: counts && folder.is_some() || given.is_some(),
             folder,
             tokenizer_config: config.tokenizer_config.as_deref().map(read_tokenizer_config).transpose()?,
             prompter,
@@ -240,6 +250,12 @@ impl Model {
         self.folder.as_ref().and_then(ModelDir::longest_context)
     }
 
+    /// Whether every request's prompt is made here, with a template.
+    #[must_use]
+    pub fn has_template(&self) -> bool {
+        self.has_template
+    }
+
     /// Whether a request's prompt is made here, with a template.
     #[must_use]
     pub fn renders(&self, request: &ChatRequest) -> bool {
@@ -287,7 +303,7 @@ impl Model {
         let bytes = |id: u32| entries.and_then(|entries| entries.bytes(id)).unwrap_or_default().to_vec();
         let encoded: Vec<PromptToken> = ids.iter().map(|id| PromptToken { id: *id, bytes: bytes(*id) }).collect();
         let tokens = entries.is_some().then_some(encoded.len() as u64);
-        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true }
+        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true, begins: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::align::{self, Aligned};
+use crate::align::Aligned;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -23,6 +23,7 @@ use crate::utf8::Assembler;
 
 mod bytes;
 mod late;
+mod pass;
 
 /// Where reasoning ended, in tokens from the start of the output.
 ///
@@ -204,21 +205,12 @@ impl Parser {
     fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
-            (Some(text), []) if self.memory.unaligned.is_empty() => {
-                self.memory.tokens.push_text(text.len());
-                self.feed(text, Eof::No, sink);
-            }
+            (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
             (Some(text), [id]) if self.memory.unaligned.is_plain(text, *id, &self.plan) => {
-                self.memory.unaligned.count(text, 1);
-                self.memory.tokens.known = true;
-                self.memory.tokens.push(text.len());
-                self.feed(text, Eof::No, sink);
+                self.push_ordinary(text, 1, sink);
             }
             (Some(text), ids) if self.memory.unaligned.is_empty() && self.plan.all_ordinary(ids) => {
-                self.memory.unaligned.count(text, ids.len());
-                self.memory.tokens.known = true;
-                align::ordinary(text, ids.len(), &mut self.memory.tokens);
-                self.feed(text, Eof::No, sink);
+                self.push_ordinary(text, ids.len(), sink);
             }
             (Some(text), ids) => self.push_aligned(text, ids, sink),
             (None, ids) => self.push_ids(ids, sink),
@@ -472,22 +464,10 @@ impl Parser {
         }
     }
 
-    /// Most deltas continue a text and begin no pattern: they need no window.
+    /// Most deltas go out as they come.
     #[inline]
-    fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut dyn Sink) {
-        let memory = &mut self.memory;
-        let set = memory.state.runs_on().map(|place| self.plan.tables.set(place));
-        let plain = eof == Eof::No && memory.hold.is_empty() && self.machine.is_none();
-        if plain && set.is_some_and(|set| set.candidate(text.as_bytes(), 0).is_none()) {
-            let mut flow = flow((&self.plan, &self.limits), &self.request_options, memory, sink, (text, eof));
-            if flow.may_pass(text) {
-                flow.give(text.len());
-                memory.base += text.len() as u64;
-                memory.tokens.settle(memory.base);
-            } else {
-                self.feed_window(text, eof, sink);
-            }
-        } else {
+    fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut impl Sink) {
+        if eof != Eof::No || !(self.pass(text, None, sink) || self.pass_edge(text, sink)) {
             self.feed_window(text, eof, sink);
         }
     }

@@ -63,6 +63,14 @@ impl Literal {
         self.segments.first().and_then(|s| s.first()).copied()
     }
 
+    /// Where in its text the first byte is that is not `common`: before white space that may be longer or missing. A literal
+    /// that has none is known by its first byte.
+    pub(crate) fn rare_byte(&self, common: impl Fn(u8) -> bool) -> Option<usize> {
+        let first = self.segments.first().filter(|segment| !segment.is_empty())?;
+        let rare = first.iter().position(|byte| !common(*byte)).filter(|_| !self.loose);
+        Some(rare.unwrap_or(0))
+    }
+
     /// Whether the literal stands at the start of `input`.
     #[must_use]
     pub fn at(&self, input: &[u8]) -> Match {

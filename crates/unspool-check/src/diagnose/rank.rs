@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
             if !self.knows_tools {
                 return call.complete && valid::fits(&call.arguments, &Value::Null);
             }
-            let mut known = self.request.tools.definitions().iter();
+            let mut known = self.request.tools.definitions();
             let own = known.find(|tool| tool.name == call.name);
             own.is_some_and(|own| call.complete && valid::fits(&call.arguments, &own.parameters))
         };

@@ -107,7 +107,7 @@ impl<'a> Survey<'a> {
         let known = |alike: &LookAlike| !formats.marks().iter().any(|mark| mark.contains(alike.found.as_str()));
         let look_alikes = marks::look_alikes(text, &self.wanted_marks()).into_iter().filter(known).collect();
         let tools: Vec<String> = match self.reader.knows_tools {
-            true => self.reader.request.tools.definitions().iter().map(|tool| tool.name.clone()).collect(),
+            true => self.reader.request.tools.definitions().map(|tool| tool.name.clone()).collect(),
             false => Vec::new(),
         };
         let read_by_own = own.as_ref().is_some_and(|own| !own.message.tool_calls.is_empty());

@@ -11,6 +11,8 @@ use unspool::{
     Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Vocabulary,
 };
 
+use unspool_check::diagnose::Formats;
+
 use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::Place;
@@ -145,7 +147,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&shape).map_err(|error| Failure::Io(error.to_string()))?;
         return Ok(io::stdout().write_all((text + "\n").as_bytes())?);
     }
-    picture::print(&message, &finish, &raw)
+    picture::print(&message, &finish, &raw)?;
+    options.hint(registry, &setup, &message, &raw)
 }
 
 impl Options {
@@ -176,6 +179,31 @@ impl Options {
     fn request(&self) -> Result<Request, Failure> {
         let fields = setup::request_fields(self.request.as_deref(), self.tools.as_deref())?;
         Ok(Request::from_openai(&Value::Object(fields))?)
+    }
+
+    /// A line about markup that stays in the answer of a reply without calls.
+    fn hint(&self, registry: Registry, setup: &Setup, message: &Message, raw: &str) -> Result<(), Failure> {
+        let names = [setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref()];
+        let base = Setup {
+            vocabulary: setup.vocabulary.clone(),
+            tokenizer_config: setup.tokenizer_config.clone(),
+            ..Setup::default()
+        };
+        // Making this reads every format's file, so a reply without anything like markup does not.
+        if !message.tool_calls.is_empty() || !message.content.contains(['<', '[', '|']) {
+            return Ok(());
+        }
+        let formats = Formats::new(registry, base);
+        if !formats.has_markup(message) {
+            return Ok(());
+        }
+        let request = Value::Object(setup::request_fields(self.request.as_deref(), self.tools.as_deref())?);
+        if let Some(hint) = formats.hint(names, &request, raw) {
+            let flags = if hint.flags.is_empty() { String::new() } else { format!("{}; ", hint.flags.join(" ")) };
+            let what = format!("markup is left in the answer, and there is no call: {}", hint.message);
+            warn(&what, Some(&format!("{flags}`unspool diagnose` says more")));
+        }
+        Ok(())
     }
 
     fn prompt(&self) -> Result<Option<String>, Failure> {

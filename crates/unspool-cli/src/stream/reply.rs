@@ -1,6 +1,7 @@
 //! One line at a time: the reply that is open, and what each line answers.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,6 +23,12 @@ struct Line<'a> {
     /// Outer `None`: not there; inner `None`: null.
     #[serde(default, deserialize_with = "present")]
     finish: Option<Option<FinishReason>>,
+    /// A whole output.
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    /// What the caller calls it.
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +86,8 @@ pub(super) struct Session {
     line: u64,
     /// Text that is joined for a line of output.
     room: String,
+    /// No events are written.
+    messages: bool,
 }
 
 #[derive(Serialize)]
@@ -91,6 +100,22 @@ enum Answer<'a> {
         refusal: &'a Refusal,
         line: u64,
     },
+}
+
+/// An answer with what the caller calls it.
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    #[serde(flatten)]
+    answer: Answer<'a>,
+}
+
+impl Named<'_> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
 }
 
 impl Answer<'_> {
@@ -174,13 +199,20 @@ impl<W: Write> Sink for EventLines<'_, W> {
 pub(super) fn begins_reply(line: &[u8]) -> bool {
     let name = line.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     // One whose name stands elsewhere is answered by the thread that has the reply before it.
-    name.is_some_and(|name| name.starts_with(b"\"start\""))
-        && matches!(read(line), Ok(Line { start: Some(_), delta: None, finish: None }))
+    let begins = |word: &&[u8]| name.is_some_and(|name| name.starts_with(word));
+    let words: [&[u8]; 3] = [b"\"start\"", b"\"id\"", b"\"text\""];
+    words.iter().any(begins)
+        && matches!(
+            read(line),
+            Ok(Line { start: Some(_), delta: None, finish: None, text: None, .. }
+                | Line { start: None, delta: None, text: Some(_), .. })
+        )
 }
 
 impl Session {
-    pub(super) fn new(starter: Starter) -> Self {
-        Self { starter, reply: Reply::None, line: 0, room: String::new() }
+    /// `messages`: no events are written, but one message for each reply.
+    pub(super) fn new(starter: Starter, messages: bool) -> Self {
+        Self { starter, reply: Reply::None, line: 0, room: String::new(), messages }
     }
 
     /// Goes on elsewhere in the input, behind so many lines, where no reply is open.
@@ -206,11 +238,14 @@ impl Session {
             return Ok(());
         }
         match read(line) {
-            Ok(Line { start: Some(start), delta: None, finish: None }) => self.start(start, out),
-            Ok(Line { start: None, delta: Some(piece), finish: None }) => self.delta(&piece, out),
-            Ok(Line { start: None, delta: None, finish: Some(reason) }) => self.finish(reason, out),
+            Ok(Line { start: None, delta: None, finish, text: Some(text), id }) => {
+                self.whole(line, (id, &text, finish.unwrap_or(Some(FinishReason::Stop))), out)
+            }
+            Ok(Line { start: Some(start), delta: None, finish: None, .. }) => self.start(start, out),
+            Ok(Line { start: None, delta: Some(piece), finish: None, .. }) => self.delta(&piece, out),
+            Ok(Line { start: None, delta: None, finish: Some(reason), .. }) => self.finish(reason, out),
             Ok(_) => {
-                let message = "a line has exactly one of `start`, `delta` and `finish`";
+                let message = "a line has exactly one of `start`, `delta`, `finish` and `text`";
                 self.refuse(&Refusal::new("bad_line", message, "write each as a line of its own"), out)
             }
             Err(refusal) => self.refuse(&refusal, out),
@@ -219,6 +254,30 @@ impl Session {
 
     fn refuse(&self, refusal: &Refusal, out: &mut impl Write) -> io::Result<()> {
         Answer::Error { refusal, line: self.line }.write(out)
+    }
+
+    /// Answers a whole output. As a start does, it gives up a reply that is open.
+    fn whole(
+        &mut self,
+        line: &[u8],
+        (id, text, reason): (Option<&RawValue>, &str, Option<FinishReason>),
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        self.reply = Reply::None;
+        // The line was read as an object before.
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(line).unwrap_or_default();
+        fields.retain(|name, _| !["id", "text", "finish"].contains(&name.as_str()));
+        let answer = self.starter.whole(fields).map(|started| {
+            let (mut message, mut parser) = (Message::default(), started.parser);
+            parser.push(Delta::text(text), &mut message);
+            let finish = parser.finish(reason, &mut message);
+            (message, finish)
+        });
+        let answer = match &answer {
+            Ok((message, finish)) => Answer::Message(MessageShape::new(message, finish)),
+            Err(refusal) => Answer::Error { refusal, line: self.line },
+        };
+        Named { id, answer }.write(out)
     }
 
     /// A start in the middle of a reply gives that reply up.
@@ -245,6 +304,10 @@ impl Session {
                 let hint = "send `vocab` with `start`, or `text` with every delta";
                 self.refuse(&Refusal::new("no_vocab", message, hint), out)
             }
+            Reply::Open(started, message) if self.messages => {
+                started.parser.push(Delta { text: piece.text.as_deref(), ids }, message);
+                Ok(())
+            }
             Reply::Open(started, message) => {
                 let mut lines = EventLines::new(out, message, &mut self.room);
                 started.parser.push(Delta { text: piece.text.as_deref(), ids }, &mut lines);
@@ -258,9 +321,14 @@ impl Session {
             Reply::Refused => Ok(()),
             Reply::None => self.refuse(&not_started("finish"), out),
             Reply::Open(mut started, mut message) => {
-                let mut lines = EventLines::new(out, &mut message, &mut self.room);
-                let finish = started.parser.finish(reason, &mut lines);
-                lines.end()?;
+                let finish = if self.messages {
+                    started.parser.finish(reason, &mut message)
+                } else {
+                    let mut lines = EventLines::new(out, &mut message, &mut self.room);
+                    let finish = started.parser.finish(reason, &mut lines);
+                    lines.end()?;
+                    finish
+                };
                 Answer::Message(MessageShape::new(&message, &finish)).write(out)
             }
         }
@@ -272,7 +340,7 @@ fn not_started(what: &str) -> Refusal {
 }
 
 fn read(line: &[u8]) -> Result<Line<'_>, Refusal> {
-    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}} or {\"finish\": …}";
+    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}}, {\"finish\": …} or {\"id\": …, \"text\": …}";
     // Lists would pass as objects whose fields stand in order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Refusal::new("bad_line", "the line is not a JSON object", hint));

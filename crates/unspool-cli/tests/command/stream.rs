@@ -119,9 +119,10 @@ fn a_refused_start_answers_once_and_the_next_works() {
         "request"
     );
     assert_eq!(refused(json!({"request": {"tool_choice": 5}})).0, "request");
+    assert_eq!(refused(json!({"tools": [{"type": "function"}]})).0, "request");
     for (field, value) in [
         ("reasoning_parser", json!(5)),
-        ("tools", json!({})),
+        ("tools", json!(5)),
         ("request", json!([])),
         ("prompt", json!([])),
         ("prompt_tokens", json!([[1]])),
@@ -236,7 +237,7 @@ fn limits_hold_for_all_replies_or_for_one() {
     };
     assert_eq!(calls(&[], reply("")), [2]);
     assert_eq!(
-        calls(&["--limit", "calls=1", "--limit", "head=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
+        calls(&["--limit", "calls=1", "--limit", "header=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
         [1, 2]
     );
     let err = unspool(&["stream", "--limit", "cals=1"], "").refused();

@@ -132,7 +132,7 @@ impl RawFrame {
                 Piece::Tokens { text, .. } => all.push_str(&text),
                 Piece::Stopped { reason, at } => ending = (word(reason), at.unwrap_or_default()),
                 Piece::Usage { prompt, completion, .. } => usage = counts(prompt, completion),
-                Piece::Prompt(_) => {}
+                Piece::Prompt(_) | Piece::Native(_) => {}
             }
         }
         let (reason, at) = ending;
@@ -160,7 +160,7 @@ impl RawFrame {
             Ok(Piece::Stopped { reason, at }) => self.body(&json!([
                 {"index": 0, "text": "", "logprobs": null, "finish_reason": word(reason), "stop_reason": at}
             ])),
-            Ok(Piece::Prompt(_)) => return None,
+            Ok(Piece::Prompt(_) | Piece::Native(_)) => return None,
             Ok(Piece::Usage { .. }) if !with_usage => return None,
             Ok(Piece::Usage { prompt, completion, .. }) => {
                 let mut body = self.body(&json!([]));

@@ -2,6 +2,7 @@
 
 mod body;
 mod form;
+mod offered;
 mod tools;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use self::tools::ToolRules;
 use crate::bounds::not_json;
 use crate::error::ApiError;
 use crate::hash::request_hash;
+use crate::hosted::Ignored;
 
 /// Most answers to one request.
 const MOST_ANSWERS: i64 = 128;
@@ -42,6 +44,8 @@ pub struct ChatRequest {
     pub add_special_tokens: bool,
     /// The tools, as they came.
     pub tools: Vec<Value>,
+    /// What was left out of them.
+    pub(crate) ignored: Ignored,
     /// What the parser needs.
     pub parse: Request,
     /// The form of the answer.
@@ -166,6 +170,7 @@ impl ChatRequest {
     /// # Errors
     /// What vLLM refuses, with the field in question.
     pub fn read(mut body: Value, rules: ToolRules) -> Result<Self, ApiError> {
+        let ignored = offered::tidy(&mut body)?;
         // Tools and the raw messages can be most of a body, so they are not copied.
         let tools = body.get_mut("tools").filter(|tools| tools.is_array()).map(Value::take);
         let parsed: ChatBody = read_body(&body)?;
@@ -184,6 +189,7 @@ impl ChatRequest {
         };
         let mut request = Self {
             hash: request_hash(&object),
+            ignored,
             tools: list(object.get_mut("tools").map(Value::take)),
             raw_messages: list(object.get_mut("messages").map(Value::take)),
             documents: object.get_mut("documents").map(Value::take).filter(|value| !value.is_null()),

@@ -57,7 +57,7 @@ async fn bad_fields_are_named() {
         (json!({"stream_options": {"include_usage": true}}), "stream_options"),
         (json!({"logprobs": true}), "logprobs"),
         (json!({"chat_template": "{{ messages }}"}), "chat_template"),
-        (json!({"tools": [{"type": "web_search"}]}), "tools[0]"),
+        (json!({"tools": [{"type": "retrieval"}]}), "tools[0]"),
         (json!({"tools": [{"type": "function", "function": {}}]}), "tools[0].function.name"),
         (json!({"tools": [{"type": "function"}]}), "tools[0].function.name"),
         (json!({"tools": [{"function": {"name": "tide"}}]}), "tools[0]"),
@@ -219,6 +219,7 @@ fn faults_at_start_up_name_their_place() {
         (
             ServeConfig {
                 backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://".into()] },
+                chat_template: Some("chatml".to_owned()),
                 ..base()
             },
             vec!["address"],

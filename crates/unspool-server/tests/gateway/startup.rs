@@ -64,9 +64,17 @@ fn every_refusal_of_a_setting_has_a_hint() {
         (
             ServeConfig {
                 backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://[".into()] },
+                chat_template: Some("chatml".to_owned()),
                 ..plain()
             },
             "address cannot be used",
+        ),
+        (
+            ServeConfig {
+                backend: BackendSpec::Remote { kind: RemoteKind::Tgi, urls: vec!["http://a".into()] },
+                ..plain()
+            },
+            "nobody makes prompts for --backend tgi",
         ),
     ] {
         refused(&config, part);

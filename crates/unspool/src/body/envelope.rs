@@ -185,6 +185,12 @@ impl Envelope {
         self.call.name.as_deref().unwrap_or_default()
     }
 
+    /// Whether it stands inside a string of arguments that are passed on.
+    #[inline]
+    pub(crate) fn is_in_text(&self) -> bool {
+        self.call.announced && matches!(&self.at, At::Arguments(arguments) if arguments.is_in_text())
+    }
+
     /// The id that the model wrote for it before it was announced.
     pub(crate) fn id(&self) -> Option<&str> {
         self.call.id.as_deref()

@@ -124,6 +124,12 @@ impl Default for State {
 }
 
 impl JsonBody {
+    /// Whether it stands inside a string that is passed on.
+    #[inline]
+    pub(crate) fn is_in_text(&self) -> bool {
+        matches!(&self.state, State::Json(arguments) if arguments.is_in_text())
+    }
+
     /// Reads on.
     ///
     /// The body ends where its value ends. Where it is no JSON it goes on to a closer (kimi_k2/bad-json), or, if the format

@@ -93,6 +93,20 @@ impl BodyMachine {
         }
     }
 
+    /// Whether a delta without quotes, backslashes and control characters is nothing but data inside a string, which goes on as
+    /// it stands. The machine has read it then.
+    #[inline]
+    pub(crate) fn passes(&mut self, spec: &BodySpec, text: &str) -> bool {
+        match (self, spec) {
+            (Self::Envelope(m), _) => m.is_in_text(),
+            (Self::Json(m), _) => m.is_in_text(),
+            (Self::Params(m), BodySpec::Params(s)) => m.passes(s, text),
+            (Self::Kwargs(m), _) => m.passes(text),
+            (Self::Literals(m), BodySpec::Literals(s)) => m.passes(s, text),
+            _ => false,
+        }
+    }
+
     /// Whether the body brings the call's name.
     pub(crate) fn names_itself(&self) -> bool {
         matches!(self, Self::Envelope(_))

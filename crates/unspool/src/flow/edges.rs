@@ -150,12 +150,6 @@ impl Flow<'_> {
             self.begin_text(to);
         }
     }
-
-    /// Whether a delta can be given as it comes: it ends in no white space that may be an edge.
-    #[inline]
-    pub(crate) fn may_pass(&self, text: &str) -> bool {
-        !self.tables.words.edges || text.as_bytes().last().is_some_and(|byte| !is_blank(*byte))
-    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ mod edges;
 mod emit;
 pub(crate) mod explain;
 mod gaps;
+mod finder;
 mod header_table;
 mod headers;
 pub(crate) mod ids;
 pub(crate) mod numbered;
+pub(crate) mod pass;
 mod read_header;
 mod roles;
 mod saved;
@@ -69,6 +71,12 @@ impl RequestOptions {
     /// Whether the request lacks the function that is called. Nothing is said where its tools are not known.
     pub(crate) fn misses(&self, function: Option<usize>) -> bool {
         function.is_none() && !self.tools.is_empty()
+    }
+
+    /// Whether the request asks for calls by its `tool_choice`.
+    #[inline]
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self.choice, ToolChoice::Required | ToolChoice::Named(_))
     }
 
     /// What of a function's schema cannot be used, in words.

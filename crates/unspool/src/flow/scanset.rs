@@ -1,7 +1,8 @@
 //! The patterns of one state, found in one pass.
 
-use crate::scan::{FirstBytes, Literal, Match, prefix};
+use crate::scan::{Literal, Match, prefix};
 
+use super::finder::Finder;
 use super::numbered::{CallHeaderId, TrailId};
 
 /// What a pattern does where it is found.
@@ -68,6 +69,11 @@ pub(crate) struct Pattern {
     pub(crate) trail: Option<TrailId>,
 }
 
+/// The bit of a pattern; those beyond the last bit share it.
+fn bit(pattern: usize) -> u64 {
+    1 << pattern.min(63)
+}
+
 /// A pattern found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -94,20 +100,38 @@ pub(crate) enum At {
 #[derive(Debug, Clone)]
 pub(crate) struct ScanSet {
     pub(crate) patterns: Vec<Pattern>,
-    first: FirstBytes,
+    finder: Finder,
+    /// The patterns that no request has to ask for.
+    usual: Finder,
+    /// For each byte, the patterns that it may begin, one bit each.
+    beginning: Box<[u64; 256]>,
 }
 
 impl ScanSet {
-    pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
-        let firsts: Vec<u8> =
-            patterns.iter().flat_map(|p| [p.lead.bytes().next(), p.literal.first_byte()]).flatten().collect();
-        Self { first: FirstBytes::new(firsts.into_iter()), patterns }
+    /// `asked`: for each pattern, whether it counts only where a request asks for it.
+    pub(crate) fn new(patterns: Vec<Pattern>, asked: &[bool]) -> Self {
+        let usual = patterns.iter().zip(asked).filter(|(_, asked)| !**asked).map(|(pattern, _)| pattern);
+        let (finder, usual) = (Finder::new(patterns.iter()), Finder::new(usual));
+        let mut beginning = Box::new([0; 256]);
+        for (i, pattern) in patterns.iter().enumerate() {
+            let firsts = [pattern.lead.bytes().next(), pattern.literal.first_byte()];
+            for byte in firsts.into_iter().flatten() {
+                beginning[usize::from(byte)] |= bit(i);
+            }
+        }
+        Self { patterns, finder, usual, beginning }
     }
 
-    /// First place at or after `from` where a pattern may begin.
+    /// First place at or after `from` where a pattern may begin. `is_asked`: those that a request has to ask for as well.
     #[inline]
-    pub(crate) fn candidate(&self, input: &[u8], from: usize) -> Option<usize> {
-        self.first.find(input, from)
+    pub(crate) fn candidate(&self, input: &[u8], from: usize, is_asked: bool) -> Option<usize> {
+        if is_asked { self.finder.find(input, from) } else { self.usual.find(input, from) }
+    }
+
+    /// The patterns that may begin with this byte, with their positions.
+    fn beginning_with(&self, byte: Option<&u8>) -> impl Iterator<Item = (usize, &Pattern)> {
+        let mask = byte.map_or(0, |byte| self.beginning[usize::from(*byte)]);
+        self.patterns.iter().enumerate().filter(move |(i, _)| mask & bit(*i) != 0)
     }
 
     /// What stands at `at`. `by_id(place, id)`: `Some(false)` if ids are known and this token does not begin there.
@@ -115,7 +139,7 @@ impl ScanSet {
         let rest = &input[at..];
         let mut best: Option<Found> = None;
         let mut partial = false;
-        for (i, pattern) in self.patterns.iter().enumerate() {
+        for (i, pattern) in self.beginning_with(rest.first()) {
             for lead in [pattern.lead.as_bytes(), &[]] {
                 let taken = match prefix(lead, rest) {
                     Match::Full(n) => n,
@@ -163,9 +187,8 @@ impl ScanSet {
 
     /// Whether a longer pattern than the one found is still possible.
     fn may_grow(&self, rest: &[u8], found: Found) -> bool {
-        self.patterns
-            .iter()
-            .any(|p| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
+        self.beginning_with(rest.first())
+            .any(|(_, p)| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
     }
 }
 

@@ -283,7 +283,15 @@ impl Builder<'_> {
                 _ => {}
             }
         }
-        ScanSet::new(patterns)
+        let asked: Vec<bool> = patterns.iter().map(|pattern| self.is_asked(pattern.action)).collect();
+        ScanSet::new(patterns, &asked)
+    }
+
+    /// Whether nothing opens inside a text unless the request asks for it.
+    fn is_asked(&self, action: Action) -> bool {
+        let Action::Open(call_header) = action else { return false };
+        let alternatives = self.call_headers[call_header].iter().map(|i| &self.alternatives[*i]);
+        alternatives.into_iter().all(|a| a.guided != Guided::No || a.at_start)
     }
 
     fn finish(mut self) -> Result<Tables, Fault> {

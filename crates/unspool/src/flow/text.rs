@@ -26,9 +26,10 @@ impl<'a> Flow<'a> {
         let set = tables.set(self.s.place);
         let bytes = self.w.as_bytes();
         let mut from = self.pos;
+        let asks = self.request_options.asks();
         loop {
             let edges = self.has_edges();
-            let Some(at) = set.candidate(bytes, from) else {
+            let Some(at) = set.candidate(bytes, from, asks) else {
                 let end = self.w.len();
                 let ends = edges && (!self.over() || self.s.place.thinks());
                 self.give(if ends { self.edge(end) } else { end });
@@ -250,7 +251,8 @@ impl<'a> Flow<'a> {
         let is_long = text_end - self.pos > self.limits.header;
         let mut decided = text_end;
         loop {
-            let found = set.candidate(bytes, from).filter(|at| !is_long || *at <= self.pos + self.limits.header);
+            let found = set.candidate(bytes, from, self.request_options.asks());
+            let found = found.filter(|at| !is_long || *at <= self.pos + self.limits.header);
             let Some(at) = found else {
                 self.s.seen = bytes.len() - self.pos;
                 break;

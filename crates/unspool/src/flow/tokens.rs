@@ -69,6 +69,23 @@ impl Tokens {
         self.queue.push_back(Token { start: self.end, end: self.end, counted: true });
     }
 
+    /// Whether everything that came is decided.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.queue.is_empty() && self.marks.is_empty()
+    }
+
+    /// So many tokens come, each with some of `len` bytes, and are decided at once: as a thought's, or not. Nothing waits before
+    /// them.
+    #[inline]
+    pub(crate) fn pass(&mut self, count: usize, len: usize, thought: bool) {
+        self.end += len as u64;
+        self.first += count as u64;
+        if thought {
+            self.reasoning += count as u64;
+        }
+    }
+
     /// Text without ids comes next.
     #[inline]
     pub(crate) fn push_text(&mut self, len: usize) {

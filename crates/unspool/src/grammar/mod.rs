@@ -310,7 +310,7 @@ fn functions(request: &Request, all_strict: bool, budget: &Budget<'_>) -> Result
         _ => None,
     };
     let mut all = Vec::new();
-    for definition in request.tools.definitions().iter().filter(|d| named.is_none_or(|n| *n == d.name)) {
+    for definition in request.tools.definitions().filter(|d| named.is_none_or(|n| *n == d.name)) {
         budget.is_for(Some(&definition.name));
         budget.step(1)?;
         let schema = schema::arguments(&definition.parameters);

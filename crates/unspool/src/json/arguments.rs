@@ -77,6 +77,12 @@ impl Arguments {
         !matches!(self, Self::Start)
     }
 
+    /// Whether they stand inside a string that is passed on.
+    #[inline]
+    pub(crate) fn is_in_text(&self) -> bool {
+        matches!(self, Self::Verbatim(copy) if copy.is_in_text())
+    }
+
     /// Passes on a value that needs no more than that, which is what most steps are; `None` if this one may. What comes
     /// behind `More` is for [`Self::step`] to say.
     #[inline]

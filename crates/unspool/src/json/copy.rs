@@ -57,6 +57,12 @@ impl JsonCopy {
         self.scan.is_over()
     }
 
+    /// Whether it stands inside a string, and not in an escape.
+    #[inline]
+    pub(crate) fn is_in_text(&self) -> bool {
+        self.scan.is_in_text()
+    }
+
     /// Reads on and writes what is read.
     #[inline]
     pub(crate) fn copy(&mut self, input: &str, depth: usize, out: &mut impl JsonOut) -> Scanned {

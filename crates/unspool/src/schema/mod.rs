@@ -1,12 +1,14 @@
 //! Tools and their schemas, as far as typing needs them: which kinds of JSON value each parameter may be.
 //!
-//! A schema is compiled once per request into a flat list of types. What cannot be read says nothing; it never fails.
+//! A schema is compiled into a flat list of types when its function is first called: most tools of a request never are. What cannot be
+//! read says nothing; it never fails.
 
 mod compile;
 mod fault;
 mod kinds;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,11 +18,16 @@ pub(crate) use kinds::Kinds;
 /// The tools of a request.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
-    functions: Vec<FunctionSchema>,
-    /// The functions as the request defines them.
-    definitions: Vec<Definition>,
+    functions: Vec<Function>,
     /// Positions in `functions`.
     by_name: HashMap<String, usize>,
+}
+
+/// A function, and its schema once somebody asked for it.
+#[derive(Debug, Clone)]
+struct Function {
+    definition: Definition,
+    schema: OnceLock<FunctionSchema>,
 }
 
 /// A function as a request defines it.
@@ -66,23 +73,25 @@ pub(crate) struct Type {
 
 impl ToolSet {
     /// Reads OpenAI tools: a list of `{"type": "function", "function": {"name", "parameters"}}`, also flat (Responses API).
-    /// What cannot be read is left out of typing, never an error.
+    /// One tool alone counts as a list of one; schemas may stand under `input_schema` or `inputSchema`, as Anthropic and MCP have
+    /// them. What cannot be read is left out of typing, never an error.
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
-        let (mut functions, mut definitions, mut by_name) = (Vec::new(), Vec::new(), HashMap::new());
-        for tool in tools.as_array().into_iter().flatten() {
+        let (mut functions, mut by_name) = (Vec::new(), HashMap::new());
+        let alone = tools.is_object().then_some(tools);
+        for tool in tools.as_array().into_iter().flatten().chain(alone) {
             let function = tool.get("function").filter(|f| f.is_object()).unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
             let strict = function.get("strict").and_then(Value::as_bool).unwrap_or(false);
-            let parameters = function.get("parameters").or_else(|| function.get("input_schema"));
+            let parameters = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
             by_name.entry(name.to_owned()).or_insert_with(|| {
                 let parameters = parameters.unwrap_or(&Value::Null);
-                functions.push(FunctionSchema::new(parameters));
-                definitions.push(Definition { name: name.to_owned(), parameters: parameters.clone(), strict });
+                let definition = Definition { name: name.to_owned(), parameters: parameters.clone(), strict };
+                functions.push(Function { definition, schema: OnceLock::new() });
                 functions.len() - 1
             });
         }
-        Self { functions, definitions, by_name }
+        Self { functions, by_name }
     }
 
     /// The schema of a function.
@@ -98,19 +107,19 @@ impl ToolSet {
 
     /// The schema of the function at a position.
     pub(crate) fn at(&self, position: usize) -> Option<&FunctionSchema> {
-        self.functions.get(position)
+        let function = self.functions.get(position)?;
+        Some(function.schema.get_or_init(|| FunctionSchema::new(&function.definition.parameters)))
     }
 
     /// Whether a tool has `strict: true`.
     #[must_use]
     pub fn any_strict(&self) -> bool {
-        self.definitions.iter().any(|d| d.strict)
+        self.definitions().any(|d| d.strict)
     }
 
     /// The functions as the request defines them, in its order; of two with one name the first.
-    #[must_use]
-    pub fn definitions(&self) -> &[Definition] {
-        &self.definitions
+    pub fn definitions(&self) -> impl ExactSizeIterator<Item = &Definition> {
+        self.functions.iter().map(|function| &function.definition)
     }
 
     /// Whether the request has no tools.

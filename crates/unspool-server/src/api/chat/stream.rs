@@ -34,7 +34,7 @@ const TOGETHER: usize = 16 << 10;
 pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Response {
     let choices = replies.len();
     let writer = Writer {
-        chunks: Chunks::new(&frame.id, frame.created, &frame.model),
+        chunks: Chunks::new(&frame.id, frame.created, &frame.model, frame.ignored_tools.as_ref()),
         frame,
         counts,
         steps: Steps::of(replies),

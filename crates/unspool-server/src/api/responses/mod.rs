@@ -107,6 +107,10 @@ async fn answer(
     let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
     let asks = |what: &str| parsed.include.iter().flatten().any(|asked| asked == what);
     let sealed = asks("reasoning.encrypted_content");
+    let mut fixed = fixed;
+    if let Some(ignored) = tools.ignored().told() {
+        fixed.insert("ignored_tools".to_owned(), ignored);
+    }
     let frame = Frame { fixed, notes: Notes::new(request.diagnostics), sealed };
     let hash = request.hash;
     let reply = chat::reply(app, request, Surface::Responses).await?;

@@ -162,6 +162,13 @@ impl Reader<'_, '_> {
 }
 
 impl Kwargs {
+    /// See [`super::BodyMachine::passes`].
+    #[inline]
+    pub(crate) fn passes(&self, text: &str) -> bool {
+        let State::Text(quotes) = self.state else { return false };
+        self.writer.unknown == 0 && quotes.find(text.as_bytes()).is_none()
+    }
+
     /// Reads on.
     pub(crate) fn step(&mut self, spec: &KwargsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let mut reader = Reader { spec, cx, input };

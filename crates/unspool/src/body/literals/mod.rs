@@ -189,6 +189,19 @@ impl<'a> Reader<'a, '_> {
 }
 
 impl Literals {
+    /// See [`super::BodyMachine::passes`].
+    #[inline]
+    pub(crate) fn passes(&mut self, spec: &LiteralsSpec, text: &str) -> bool {
+        let (stops, pending) = match &mut self.state {
+            State::Delimited => (&spec.stops, None),
+            State::Quoted(_) => (&spec.quoted_stops, None),
+            State::Untyped(pending) => (&spec.stops, Some(pending)),
+            State::Bare(pending) => (&spec.bare_stops, Some(pending)),
+            _ => return false,
+        };
+        stops.find(text.as_bytes(), 0).is_none() && pending.is_none_or(|pending| pending.passes(text))
+    }
+
     /// Reads on.
     pub(crate) fn step(&mut self, spec: &LiteralsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let mut reader = Reader { spec, cx, input };

@@ -49,6 +49,14 @@ impl Pending {
         if self.opened { "" } else { &self.text }
     }
 
+    /// Whether the value is a string that goes on with this text, and what is held of it is nothing.
+    pub(super) fn passes(&mut self, text: &str) -> bool {
+        let ends_blank = text.as_bytes().last().is_none_or(|byte| is_blank(*byte));
+        let passes = self.opened && self.scalar.is_none() && self.text.is_empty() && !(self.trims && ends_blank);
+        self.in_long_run &= !passes;
+        passes
+    }
+
     /// The value goes on.
     pub(super) fn push(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
         if piece.is_empty() {

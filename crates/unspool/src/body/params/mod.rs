@@ -130,6 +130,15 @@ impl<'s> Turn<'s, '_, '_> {
 }
 
 impl Params {
+    /// See [`super::BodyMachine::passes`].
+    #[inline]
+    pub(crate) fn passes(&mut self, spec: &ParamsSpec, text: &str) -> bool {
+        let State::Value(value) = &mut self.state else { return false };
+        let passes = value.passes(spec, text);
+        self.after_line_break &= !passes;
+        passes
+    }
+
     /// Reads on.
     pub(crate) fn step(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         if let State::Value(value) = &mut self.state

@@ -169,12 +169,21 @@ impl Value {
     /// The steady state: takes `input` if all of it is plain text of a string.
     #[inline]
     pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
+        let is_run = cx.eof == Eof::No && self.passes(spec, input);
+        if is_run {
+            string_piece(input, |json| cx.out.args(json));
+        }
+        is_run
+    }
+
+    /// Whether all of `input` is text of a string, behind which the string goes on.
+    #[inline]
+    pub(super) fn passes(&mut self, spec: &ParamsSpec, input: &str) -> bool {
         let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.output, ValueOutput::String);
-        let Some(last) = input.as_bytes().last().filter(|_| is_ready && cx.eof == Eof::No) else { return false };
+        let Some(last) = input.as_bytes().last().filter(|_| is_ready) else { return false };
         if is_blank(*last) || spec.in_value.find(input.as_bytes(), 0).is_some() {
             return false;
         }
-        string_piece(input, |json| cx.out.args(json));
         self.in_long_run = false;
         true
     }

@@ -1,0 +1,94 @@
+//! Deltas that need no window, and their tokens no queue.
+
+use super::Parser;
+use crate::align;
+use crate::body::Eof;
+use crate::event::{Event, Sink};
+use crate::flow::RequestOptions;
+use crate::flow::pass::{Field, Passing};
+
+impl Parser {
+    /// Text of so many ordinary tokens; none: their ids are not known.
+    #[inline]
+    pub(super) fn push_ordinary(&mut self, text: &str, count: usize, sink: &mut impl Sink) {
+        if count > 0 {
+            self.memory.unaligned.count(text, count);
+            self.memory.tokens.known = true;
+        }
+        let memory = &mut self.memory;
+        let is_next = memory.tokens.is_settled() && memory.filters.is_empty() && text.len() >= count;
+        if is_next && self.pass(text, Some(count), sink) {
+            return;
+        }
+        align::ordinary(text, count, &mut self.memory.tokens);
+        self.feed(text, Eof::No, sink);
+    }
+
+    /// Gives out a delta that goes on with what came before and begins nothing; false if it may. `count`: the tokens that it is,
+    /// if they are not entered yet.
+    #[inline]
+    pub(super) fn pass(&mut self, text: &str, count: Option<usize>, sink: &mut impl Sink) -> bool {
+        let memory = &mut self.memory;
+        if !memory.hold.is_empty() || text.is_empty() || self.machine.is_some() {
+            return false;
+        }
+        let passing =
+            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
+        let Some(field) = passing.field(&mut memory.state, text) else { return false };
+        let at = memory.base;
+        memory.base += text.len() as u64;
+        match count {
+            Some(count) => memory.tokens.pass(count, text.len(), field == Field::Reasoning),
+            None => {
+                if field == Field::Reasoning {
+                    memory.tokens.reason(at, memory.base);
+                }
+                memory.tokens.settle(memory.base);
+            }
+        }
+        say(field, (text, at), &self.request_options, sink);
+        true
+    }
+
+    /// The same where white space at the end of what has come may be the edge of a piece: it is held.
+    pub(super) fn pass_edge(&mut self, text: &str, sink: &mut impl Sink) -> bool {
+        let memory = &mut self.memory;
+        if text.is_empty() || self.machine.is_some() {
+            return false;
+        }
+        let passing =
+            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
+        let Some((field, len)) = passing.before_edge(&mut memory.state, &memory.hold, text) else { return false };
+        let (here, edge) = text.split_at(len);
+        memory.hold.push_str(here);
+        if len > 0 {
+            let at = memory.base;
+            memory.base += memory.hold.len() as u64;
+            if field == Field::Reasoning {
+                memory.tokens.reason(at, memory.base);
+            }
+            memory.tokens.settle(memory.base);
+            say(field, (&memory.hold, at), &self.request_options, sink);
+            memory.hold.clear();
+        }
+        memory.hold.push_str(edge);
+        true
+    }
+}
+
+/// Says a piece of a field, which stands at this offset in the output.
+#[inline]
+fn say(field: Field, (text, at): (&str, u64), request_options: &RequestOptions, sink: &mut impl Sink) {
+    match field {
+        Field::Arguments(index) => sink.event(Event::CallArguments { index, json: text }),
+        Field::Reasoning if request_options.hide_reasoning => {}
+        Field::Reasoning => {
+            sink.text_at(at);
+            sink.event(Event::Reasoning(text));
+        }
+        Field::Content => {
+            sink.text_at(at);
+            sink.event(Event::Content(text));
+        }
+    }
+}
