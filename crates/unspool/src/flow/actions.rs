@@ -274,8 +274,7 @@ impl Flow<'_> {
                 }
             }
         }
-        let goes_on =
-            pattern.action == Action::CloseCall || self.tables.half_closers.iter().any(|half| *half == pattern.literal);
+        let goes_on = pattern.action == Action::CloseCall || self.tables.half_closers.contains(&pattern.literal);
         self.s.late = if goes_on { Late::Block } else { Late::Nothing };
         let blocks = &self.tables.follow.block_close;
         let closer = blocks.iter().position(|literal| *literal == pattern.literal);
