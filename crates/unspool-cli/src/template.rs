@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use unspool::Setup;
+use unspool::{Half, Setup};
 use unspool_check::marks;
 use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
 use unspool_check::write::Wish;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::Place;
 use crate::progress;
@@ -142,6 +142,15 @@ impl WriteOptions {
         wish.tool_parser = given(&self.names.tool_call_parser, wish.tool_parser);
         let own = self.instructions.as_ref().map(|path| files::text("--instructions", path)).transpose()?;
         wish.instructions = own.map(|text| text.trim().to_owned());
+        if let (Some(thinker), None) = (&wish.reasoning_parser, &wish.tool_parser) {
+            let partners = registry.partners(Half::Reasoning, thinker);
+            let known = format!("`{}`", partners.join("`, `"));
+            let hint = if partners.is_empty() { "any".to_owned() } else { known };
+            warn(
+                "no tool-call parser is named, so the template shows no tools",
+                Some(&format!("name one with --tool-call-parser; with `{thinker}` goes {hint}")),
+            );
+        }
         wish.template(&registry).map_err(|error| {
             let (message, hint) = error.told();
             Failure::usage(format!("{}: {message}", self.name), hint)

@@ -126,6 +126,9 @@ fn a_written_template_fits_its_parsers() {
     let own = TempFile::new("words.txt", "Call what you need.\n");
     let written = unspool(&["template", "write", "mistral/v3", "--instructions", own.path()], "").clean();
     assert!(written.contains("[AVAILABLE_TOOLS]") && written.contains("Call what you need."), "{written}");
+    let alone = unspool(&["template", "write", "qwen3"], "");
+    assert!(alone.err.contains("shows no tools") && alone.err.contains("`qwen3_coder`"), "{}", alone.err);
+    assert!(!alone.warned().contains("offered"), "no tools are shown");
     let refused = unspool(&["template", "write", "mistral/v9"], "").refused();
     assert!(refused.contains("`v9`") && refused.contains("hint: its flavours are"), "{refused}");
     let refused = unspool(&["template", "write", "jamba"], "").refused();
