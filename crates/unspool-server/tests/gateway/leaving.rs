@@ -22,7 +22,12 @@ fn limit() -> Limit {
 /// A request that demands calls, with so many strict tools.
 fn demanding(tools: usize) -> Value {
     let properties: serde_json::Map<String, Value> = (0..20)
-        .map(|at| (format!("harbour_{at}"), json!({"type": "object", "properties": {"depth": {"type": "integer"}, "name": {"type": "string"}}})))
+        .map(|at| {
+            (
+                format!("harbour_{at}"),
+                json!({"type": "object", "properties": {"depth": {"type": "integer"}, "name": {"type": "string"}}}),
+            )
+        })
         .collect();
     let tool = |at: usize| {
         json!({"type": "function", "function": {"name": format!("tide_{at}"), "strict": true,
@@ -33,7 +38,8 @@ fn demanding(tools: usize) -> Value {
 
 /// How long the grammar takes if somebody waits for it.
 fn full_time(body: &Value) -> Duration {
-    let setup = Setup { reasoning_parser: Some("qwen3".into()), tool_parser: Some("hermes".into()), ..Setup::default() };
+    let setup =
+        Setup { reasoning_parser: Some("qwen3".into()), tool_parser: Some("hermes".into()), ..Setup::default() };
     let pair = Registry::builtin().pair(&setup).expect("the names are known");
     let request = Request::from_openai(body).expect("the request is right");
     let begun = Instant::now();
