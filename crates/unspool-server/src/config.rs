@@ -87,9 +87,9 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub exclude_tools_when_tool_choice_none: bool,
 
-    /// Address to listen on
-    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
-    pub host: String,
+    /// Address to listen on; by default 127.0.0.1, and with a key for the API 0.0.0.0, all of the machine's
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS"))]
+    pub host: Option<String>,
 
     /// Port to listen on; 0 takes a free one
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", default_value_t = 8000))]
@@ -168,7 +168,7 @@ impl Default for ServeConfig {
             trust_request_chat_template: false,
             default_chat_template_kwargs: None,
             exclude_tools_when_tool_choice_none: false,
-            host: "0.0.0.0".to_owned(),
+            host: None,
             port: 8000,
             api_key: Vec::new(),
             served_model_name: Vec::new(),
@@ -188,6 +188,13 @@ impl Default for ServeConfig {
 }
 
 impl ServeConfig {
+    /// The address to listen on. Without a key, only this machine is let in, unless `--host` says otherwise.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        let default = if self.keys().is_empty() { "127.0.0.1" } else { "0.0.0.0" };
+        self.host.as_deref().unwrap_or(default)
+    }
+
     /// The keys that count, as in vLLM: those of `--api-key`, else the one in `VLLM_API_KEY`; empty ones are no keys.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {

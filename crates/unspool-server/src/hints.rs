@@ -134,7 +134,7 @@ mod tests {
     const LEFT: &str = "Secret. <tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>";
 
     fn hints() -> Arc<Hints> {
-        let metrics = Arc::new(Metrics::new("m", None, Some("mistral")).expect("they can be set up"));
+        let metrics = Arc::new(Metrics::new(Some("m"), None, Some("mistral")).expect("they can be set up"));
         let names = [None, Some("mistral".to_owned())];
         Arc::new(Hints::new(Registry::builtin(), &Vocabulary::default(), names, metrics))
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
 use unspool_check::template::{Subject, Verdict};
@@ -29,6 +29,8 @@ pub struct Model {
     defaults: Map<String, Value>,
     trusts_templates: bool,
     hides_tools: bool,
+    /// The template takes a system message in front alone.
+    refuses_late_system: bool,
     /// Bounds how many prompts are rendered and texts tokenized at once.
     turns: Arc<Semaphore>,
     /// Longest text to be tokenized, in characters.
@@ -81,6 +83,7 @@ impl Model {
             has_template: counts && folder.is_some() || given.is_some(),
             folder,
             tokenizer_config: config.tokenizer_config.as_deref().map(read_tokenizer_config).transpose()?,
+            refuses_late_system: refuses_late_system(&prompter),
             prompter,
             defaults,
             trusts_templates: config.trust_request_chat_template,
@@ -250,6 +253,12 @@ impl Model {
         self.folder.as_ref().and_then(ModelDir::longest_context)
     }
 
+    /// Whether the template takes a system message in front of the conversation alone.
+    #[must_use]
+    pub fn refuses_late_system(&self) -> bool {
+        self.refuses_late_system
+    }
+
     /// Whether every request's prompt is made here, with a template.
     #[must_use]
     pub fn has_template(&self) -> bool {
@@ -305,6 +314,20 @@ impl Model {
         let tokens = entries.is_some().then_some(encoded.len() as u64);
         RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true, begins: None }
     }
+}
+
+/// Tries whether a template takes a system message behind the user's.
+fn refuses_late_system(prompter: &Prompter) -> bool {
+    let message = |role: &str| json!({"role": role, "content": "a"});
+    let (system, user) = (message("system"), message("user"));
+    let takes = |messages: &[Value]| {
+        let (tools, documents, kwargs) = (None, None, &Map::new());
+        let (generation_prompt, continue_final) = (true, false);
+        let request =
+            PromptRequest { messages, tools, documents, kwargs, template: None, generation_prompt, continue_final };
+        prompter.render(&request).is_ok()
+    };
+    takes(&[system.clone(), user.clone()]) && !takes(&[system.clone(), user.clone(), system, user])
 }
 
 fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {

@@ -52,7 +52,7 @@ pub(super) struct CompletionBody {
 
 /// Answers a completions request.
 #[utoipa::path(
-    post, path = "/v1/completions", tag = "OpenAI", request_body = CompletionBody,
+    post, path = "/v1/completions", tag = "OpenAI", operation_id = "create_completion", request_body = CompletionBody,
     responses(
         (status = 200, description = "The raw output, with no parser in between"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),

@@ -63,6 +63,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// What its servers call their model, if they all have one.
+    fn model_name(&self) -> Option<String> {
+        None
+    }
+
     /// How each of its servers is; none: it is no server.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
         Box::pin(async { Vec::new() })

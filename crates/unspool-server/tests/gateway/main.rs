@@ -27,5 +27,6 @@ mod remote;
 mod responses;
 mod service;
 mod startup;
+mod system;
 mod tls;
 mod told;

@@ -51,7 +51,7 @@ struct Frame {
 
 /// Answers a chat request.
 #[utoipa::path(
-    post, path = "/v1/chat/completions", tag = "OpenAI", request_body = ChatBody,
+    post, path = "/v1/chat/completions", tag = "OpenAI", operation_id = "create_chat_completion", request_body = ChatBody,
     responses(
         (status = 200, description = "The answer: JSON, or events that end with `[DONE]` under `stream: true`"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),

@@ -45,7 +45,7 @@ pub(crate) fn in_shape_of_messages(path: &str) -> bool {
 
 /// Answers a Messages request.
 #[utoipa::path(
-    post, path = "/v1/messages", tag = "Anthropic", request_body = MessagesBody,
+    post, path = "/v1/messages", tag = "Anthropic", operation_id = "create_message", request_body = MessagesBody,
     responses(
         (status = 200, description = "The message: JSON, or named events under `stream: true`"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),
@@ -57,7 +57,7 @@ pub(super) async fn serve(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    answer(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+    answer(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error).noted()))
 }
 
 /// Counts the tokens of a Messages request's prompt.
@@ -74,7 +74,7 @@ pub(super) async fn count_tokens(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error).noted()))
 }
 
 async fn answer(
@@ -83,7 +83,7 @@ async fn answer(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let (request, streamed, ignored) = read(app, headers, body, true)?;
-    let request = request.streamed(streamed);
+    let request = ChatRequest { merges_system: true, ..request.streamed(streamed) };
     let model = app.model_name(request.model.as_deref())?;
     let (id, notes) = (answer_id("msg", headers), Notes::new(request.diagnostics));
     let frame = Frame { id, model, notes, ignored_tools: ignored.told() };
@@ -99,6 +99,7 @@ async fn answer(
 
 async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
     let (request, ..) = read(app, headers, body, false)?;
+    let request = ChatRequest { merges_system: true, ..request };
     app.model_name(request.model.as_deref())?;
     Ok(json_response(&json!({"input_tokens": app.count_tokens(request).await?})))
 }

@@ -43,6 +43,7 @@ use crate::capabilities::Capabilities;
 use crate::config::{ChatStart, ChatTools, RemoteKind, ServeConfig, TemplateChoice};
 use crate::constraint::Constraint;
 use crate::error::{ApiError, StartupError};
+use crate::line;
 use crate::model::Model;
 use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, PromptRenderer};
@@ -141,7 +142,10 @@ impl Remote {
                 opened => opened,
             };
             match opened {
-                Ok(pieces) => return Ok(leased(pieces, lease)),
+                Ok(pieces) => {
+                    line::note(|line| line.backend = Some(lease.index() + 1));
+                    return Ok(leased(pieces, lease));
+                }
                 Err(error) if error.fault.is_the_servers() => {
                     lease.failed(error.fault);
                     if others {
@@ -267,6 +271,11 @@ impl Backend for Remote {
         let model = self.asking.model.as_deref().or(model);
         // A request may go to any of them.
         self.pool.facts().filter_map(|facts| facts.longest_context(model)).min()
+    }
+
+    fn model_name(&self) -> Option<String> {
+        let facts = self.pool.facts().next()?;
+        facts.models.first().map(|(id, _)| id.clone())
     }
 
     fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
