@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use unspool::{
-    Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Vocabulary,
+    Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Span, Spans,
+    Vocabulary,
 };
 
 use unspool_check::diagnose::Formats;
@@ -17,7 +18,7 @@ use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::Place;
 use crate::setup::{self, LimitOptions, ParserNames, Plugins, tell_warnings};
-use crate::wire::{EventShape, MessageShape};
+use crate::wire::{EventShape, Location, MessageShape};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -135,7 +136,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         parser.push(Delta::text(piece), &mut output);
     }
     let finish = parser.finish(Some(options.finish.into()), &mut output);
-    let Output { events, message, fault } = output;
+    let Output { events, message, spans, fault } = output;
     if let Some(fault) = fault {
         return Err(fault.into());
     }
@@ -143,7 +144,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return Ok(events.flush()?);
     }
     if options.json {
-        let shape = MessageShape::new(&message, &finish);
+        let place = |index: usize| Location::of(spans.calls.get(index).map(|call| call.whole).unwrap_or_default());
+        let shape = MessageShape::new(&message, &finish, place);
         let text = serde_json::to_string_pretty(&shape).map_err(|error| Failure::Io(error.to_string()))?;
         return Ok(io::stdout().write_all((text + "\n").as_bytes())?);
     }
@@ -247,16 +249,23 @@ fn pieces(text: &str, chunk: Option<u64>) -> impl Iterator<Item = &str> {
 struct Output<'a> {
     events: Option<BufWriter<io::StdoutLock<'a>>>,
     message: Message,
+    spans: Spans,
     fault: Option<io::Error>,
 }
 
 impl Sink for Output<'_> {
     fn event(&mut self, event: Event<'_>) {
+        self.event_at(event, Span::default());
+    }
+
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
         if let (Some(out), None) = (&mut self.events, &self.fault) {
-            let written = serde_json::to_writer(&mut *out, &EventShape::from(&event)).map_err(io::Error::from);
+            let shape = EventShape::new(&event, Location::of(span));
+            let written = serde_json::to_writer(&mut *out, &shape).map_err(io::Error::from);
             self.fault = written.and_then(|()| out.write_all(b"\n")).err();
         }
-        self.message.event(event);
+        self.spans.event_at(event.clone(), span);
+        self.message.event_at(event, span);
     }
 }
 

@@ -7,11 +7,12 @@ use std::io::{self, Write};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use unspool::request::RequestError;
-use unspool::{Delta, Event, FinishReason, Message, Sink};
+use unspool::span::Both;
+use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 
 use super::start::{Started, Starter};
 use crate::files::reason;
-use crate::wire::{EventShape, MessageShape};
+use crate::wire::{EventShape, Location, MessageShape};
 
 /// One line of input: exactly one of its fields.
 #[derive(Deserialize)]
@@ -69,6 +70,9 @@ impl From<RequestError> for Refusal {
     }
 }
 
+/// The message so far, and the places of its fields.
+type Fold = Both<Message, Spans>;
+
 /// What stands between a start and its finish.
 enum Reply {
     /// Nothing: no start yet, or the last reply is over.
@@ -76,7 +80,7 @@ enum Reply {
     /// The start was refused: deltas and finish answer nothing.
     Refused,
     /// A reply on its way.
-    Open(Box<Started>, Message),
+    Open(Box<Started>, Fold),
 }
 
 /// All replies of one process, or of one of its threads.
@@ -84,8 +88,8 @@ pub(super) struct Session {
     starter: Starter,
     reply: Reply,
     line: u64,
-    /// Text that is joined for a line of output.
-    room: String,
+    /// Events that are joined for lines of output.
+    room: Vec<(OwnedEvent, Span)>,
     /// No events are written.
     messages: bool,
 }
@@ -125,74 +129,62 @@ impl Answer<'_> {
     }
 }
 
-/// Writes events as lines, neighbours of a kind joined, and folds them into the message.
-struct EventLines<'a, W> {
-    out: &'a mut W,
-    message: &'a mut Message,
-    written: io::Result<()>,
-    /// What the text is that waits for more of its kind.
-    kind: Kind,
-    text: &'a mut String,
+/// Keeps the events of a delta, neighbours of a kind joined, and folds them into the message.
+struct EventLines<'a> {
+    fold: &'a mut Fold,
+    events: &'a mut Vec<(OwnedEvent, Span)>,
 }
 
-/// A kind of event whose neighbours are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    None,
-    Reasoning,
-    Content,
-    Arguments(usize),
-}
-
-impl<'a, W: Write> EventLines<'a, W> {
-    fn new(out: &'a mut W, message: &'a mut Message, text: &'a mut String) -> Self {
-        text.clear();
-        Self { out, message, written: Ok(()), kind: Kind::None, text }
+impl<'a> EventLines<'a> {
+    fn new(fold: &'a mut Fold, events: &'a mut Vec<(OwnedEvent, Span)>) -> Self {
+        events.clear();
+        Self { fold, events }
     }
 
-    fn write(&mut self, shape: EventShape<'_>) {
-        if self.written.is_ok() {
-            self.written = Answer::Event(shape).write(self.out);
+    /// Appends to the last event, if it is of this kind. Texts are joined where they touch, so that each line has one place.
+    fn join(&mut self, event: &Event<'_>, span: Span) -> bool {
+        let Some((last, place)) = self.events.last_mut() else { return false };
+        let touches = place.end == span.start;
+        match (last, event) {
+            (OwnedEvent::Reasoning(all), Event::Reasoning(text)) if touches => all.push_str(text),
+            (OwnedEvent::Content(all), Event::Content(text)) if touches => all.push_str(text),
+            (OwnedEvent::CallArguments { index, json: all }, Event::CallArguments { index: other, json })
+                if index == other =>
+            {
+                all.push_str(json);
+            }
+            _ => return false,
         }
-    }
-
-    fn flush(&mut self) {
-        let text = std::mem::take(self.text);
-        match std::mem::replace(&mut self.kind, Kind::None) {
-            Kind::None => {}
-            Kind::Reasoning => self.write(EventShape::Reasoning { text: &text }),
-            Kind::Content => self.write(EventShape::Content { text: &text }),
-            Kind::Arguments(index) => self.write(EventShape::CallArguments { index, json: &text }),
-        }
-        *self.text = text;
-        self.text.clear();
-    }
-
-    /// All that waits is written.
-    fn end(mut self) -> io::Result<()> {
-        self.flush();
-        self.written
+        place.end = span.end;
+        true
     }
 }
 
-impl<W: Write> Sink for EventLines<'_, W> {
+impl Sink for EventLines<'_> {
     fn event(&mut self, event: Event<'_>) {
-        let (kind, text) = match event {
-            Event::Reasoning(text) => (Kind::Reasoning, text),
-            Event::Content(text) => (Kind::Content, text),
-            Event::CallArguments { index, json } => (Kind::Arguments(index), json),
-            _ => (Kind::None, ""),
-        };
-        if kind != self.kind {
-            self.flush();
-            self.kind = kind;
-        }
-        match kind {
-            Kind::None => self.write(EventShape::from(&event)),
-            _ => self.text.push_str(text),
-        }
-        self.message.event(event);
+        self.event_at(event, Span::default());
     }
+
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
+        if !self.join(&event, span) {
+            self.events.push((event.clone().into_owned(), span));
+        }
+        self.fold.event_at(event, span);
+    }
+}
+
+/// Writes the events of a delta, a line each.
+fn write_events(events: &[(OwnedEvent, Span)], parser: &Parser, out: &mut impl Write) -> io::Result<()> {
+    events.iter().try_for_each(|(event, span)| {
+        Answer::Event(EventShape::new(&event.as_event(), Location::new(*span, parser))).write(out)
+    })
+}
+
+/// The whole reply as it is written.
+fn message_shape<'a>(Both(message, spans): &'a Fold, finish: &Finish, parser: &Parser) -> MessageShape<'a> {
+    MessageShape::new(message, finish, |index| {
+        Location::new(spans.calls.get(index).map(|call| call.whole).unwrap_or_default(), parser)
+    })
 }
 
 /// Whether a line is a start, behind which nothing depends on what came before it.
@@ -212,7 +204,7 @@ pub(super) fn begins_reply(line: &[u8]) -> bool {
 impl Session {
     /// `messages`: no events are written, but one message for each reply.
     pub(super) fn new(starter: Starter, messages: bool) -> Self {
-        Self { starter, reply: Reply::None, line: 0, room: String::new(), messages }
+        Self { starter, reply: Reply::None, line: 0, room: Vec::new(), messages }
     }
 
     /// Goes on elsewhere in the input, behind so many lines, where no reply is open.
@@ -268,13 +260,13 @@ impl Session {
         let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(line).unwrap_or_default();
         fields.retain(|name, _| !["id", "text", "finish"].contains(&name.as_str()));
         let answer = self.starter.whole(fields).map(|started| {
-            let (mut message, mut parser) = (Message::default(), started.parser);
-            parser.push(Delta::text(text), &mut message);
-            let finish = parser.finish(reason, &mut message);
-            (message, finish)
+            let (mut fold, mut parser) = (Fold::default(), started.parser);
+            parser.push(Delta::text(text), &mut fold);
+            let finish = parser.finish(reason, &mut fold);
+            (fold, finish, parser)
         });
         let answer = match &answer {
-            Ok((message, finish)) => Answer::Message(MessageShape::new(message, finish)),
+            Ok((fold, finish, parser)) => Answer::Message(message_shape(fold, finish, parser)),
             Err(refusal) => Answer::Error { refusal, line: self.line },
         };
         Named { id, answer }.write(out)
@@ -284,7 +276,7 @@ impl Session {
     fn start(&mut self, start: &RawValue, out: &mut impl Write) -> io::Result<()> {
         match self.starter.start(start) {
             Ok(started) => {
-                self.reply = Reply::Open(Box::new(started), Message::default());
+                self.reply = Reply::Open(Box::new(started), Fold::default());
                 Ok(())
             }
             Err(refusal) => {
@@ -304,14 +296,14 @@ impl Session {
                 let hint = "send `vocab` with `start`, or `text` with every delta";
                 self.refuse(&Refusal::new("no_vocab", message, hint), out)
             }
-            Reply::Open(started, message) if self.messages => {
-                started.parser.push(Delta { text: piece.text.as_deref(), ids }, message);
+            Reply::Open(started, fold) if self.messages => {
+                started.parser.push(Delta { text: piece.text.as_deref(), ids }, fold);
                 Ok(())
             }
-            Reply::Open(started, message) => {
-                let mut lines = EventLines::new(out, message, &mut self.room);
-                started.parser.push(Delta { text: piece.text.as_deref(), ids }, &mut lines);
-                lines.end()
+            Reply::Open(started, fold) => {
+                let delta = Delta { text: piece.text.as_deref(), ids };
+                started.parser.push(delta, &mut EventLines::new(fold, &mut self.room));
+                write_events(&self.room, &started.parser, out)
             }
         }
     }
@@ -320,16 +312,12 @@ impl Session {
         match std::mem::replace(&mut self.reply, Reply::None) {
             Reply::Refused => Ok(()),
             Reply::None => self.refuse(&not_started("finish"), out),
-            Reply::Open(mut started, mut message) => {
-                let finish = if self.messages {
-                    started.parser.finish(reason, &mut message)
-                } else {
-                    let mut lines = EventLines::new(out, &mut message, &mut self.room);
-                    let finish = started.parser.finish(reason, &mut lines);
-                    lines.end()?;
-                    finish
-                };
-                Answer::Message(MessageShape::new(&message, &finish)).write(out)
+            Reply::Open(mut started, mut fold) => {
+                let finish = started.parser.finish(reason, &mut EventLines::new(&mut fold, &mut self.room));
+                if !self.messages {
+                    write_events(&self.room, &started.parser, out)?;
+                }
+                Answer::Message(message_shape(&fold, &finish, &started.parser)).write(out)
             }
         }
     }

@@ -137,7 +137,7 @@ impl Starter {
             (None, Some(text)) => Prompt::Text(text),
             (None, None) => Prompt::Unknown,
         };
-        let parser = pair.parser(&request, prompt).map_err(Refusal::from)?;
+        let parser = pair.parser(&request, prompt).map_err(Refusal::from)?.keep_tokens();
         Ok(Started { parser, has_vocab: fields.raw("vocab").is_some() })
     }
 

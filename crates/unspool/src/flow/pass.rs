@@ -29,6 +29,8 @@ pub(crate) struct Passing<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) limits: &'a Limits,
     pub(crate) request_options: &'a RequestOptions,
+    /// Where in the output the delta begins.
+    pub(crate) base: u64,
 }
 
 impl Passing<'_> {
@@ -71,7 +73,7 @@ impl Passing<'_> {
     /// Where text of a place goes, if nothing is to be said before it.
     #[inline]
     fn field_of(self, state: &State, place: Place) -> Option<Field> {
-        if state.undecided.is_some() {
+        if state.undecided.is_some() || state.marker.is_some() {
             return None;
         }
         if place.thinks() && !self.tables.words.into_content {
@@ -91,6 +93,7 @@ impl Passing<'_> {
             return None;
         }
         open.written += text.len();
+        open.read = self.base + text.len() as u64;
         Some(Field::Arguments(index))
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::BodyMachine;
 use crate::call_header::Cursor;
 use crate::json::scan::JsonScan;
+use crate::span::Span;
 
 use super::numbered::{AlternativeId, FormId, TrailId};
 
@@ -64,6 +65,19 @@ impl Place {
     pub(crate) fn thinks(self) -> bool {
         matches!(self, Self::Reason | Self::ReasonFresh)
     }
+}
+
+/// Which closers may still come late behind a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+pub(crate) enum Late {
+    /// None: its block is closed, or text has come.
+    #[default]
+    Nothing,
+    /// A block's.
+    Block,
+    /// The call's, and a block's.
+    Call,
 }
 
 /// What the bytes are read by.
@@ -133,6 +147,8 @@ pub(crate) struct Call {
     pub(crate) open: Option<OpenCall>,
     /// Offset where the call's own text begins.
     pub(crate) start: u64,
+    /// Offset of all it took: for a further call of a list, the end of the one before it.
+    pub(crate) from: u64,
     /// Raw text of the call, kept while its events wait.
     pub(crate) raw: Option<String>,
     /// White space before the call, which is text if the call is, and whether no text stood before it.
@@ -154,6 +170,10 @@ pub(crate) struct OpenCall {
     pub(crate) full: bool,
     /// Arguments that wait for the call's end (`incomplete_calls`).
     pub(crate) waiting: Option<String>,
+    /// Up to here the output was read for the arguments that are written.
+    pub(crate) read: u64,
+    /// Where its arguments may begin.
+    pub(crate) body: u64,
 }
 
 /// Everything between two deltas.
@@ -163,6 +183,8 @@ pub(crate) struct State {
     pub(crate) mode: Mode,
     /// At the start of a run of text: white space is held.
     pub(crate) fresh: bool,
+    /// The marker that came last, if no text has come since: its number among those that count once.
+    pub(crate) marker: Option<usize>,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
     /// Nothing has come yet, and a thought may begin without its opener.
@@ -171,6 +193,8 @@ pub(crate) struct State {
     pub(crate) behind: bool,
     /// White space in front of markers that vanished, at the start of a run of text.
     pub(crate) pending: String,
+    /// Where it was read.
+    pub(crate) pending_at: Span,
     /// The text given ends in white space that is too long to be an edge.
     pub(crate) long_run: bool,
     /// Bytes of the window known to be white space (or header).
@@ -182,8 +206,13 @@ pub(crate) struct State {
     pub(crate) content_gap: String,
     /// White space that is reasoning only if more reasoning comes.
     pub(crate) reasoning_gap: String,
+    /// The edges from which the two gaps came.
+    pub(crate) content_gap_at: Span,
+    pub(crate) reasoning_gap_at: Span,
     /// A thought whose field is undecided.
     pub(crate) undecided: Option<String>,
+    /// Where it was read.
+    pub(crate) undecided_at: Span,
     /// The opener is still to be put in front (`into = content`).
     pub(crate) opener_due: bool,
     /// Calls announced to the client.
@@ -197,6 +226,8 @@ pub(crate) struct State {
     pub(crate) unplaced_full: bool,
     /// In a block after its first call.
     pub(crate) in_block: bool,
+    /// Which closers belong to the call before.
+    pub(crate) late: Late,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
     /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
@@ -221,10 +252,12 @@ impl State {
             place,
             mode: Mode::Text,
             fresh: true,
+            marker: None,
             strip: None,
             bare_thought: false,
             behind: false,
             pending: String::new(),
+            pending_at: Span::default(),
             long_run: false,
             seen: 0,
             thought_done: false,
@@ -232,7 +265,10 @@ impl State {
             reasoning_said: false,
             content_gap: String::new(),
             reasoning_gap: String::new(),
+            content_gap_at: Span::default(),
+            reasoning_gap_at: Span::default(),
             undecided: None,
+            undecided_at: Span::default(),
             opener_due: false,
             calls: 0,
             calls_seen: 0,
@@ -240,6 +276,7 @@ impl State {
             unplaced_at: 0,
             unplaced_full: false,
             in_block: false,
+            late: Late::Nothing,
             closer_is_text: None,
             opener_is_text: false,
             no_header: 0,

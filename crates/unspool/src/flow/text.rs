@@ -2,6 +2,7 @@
 
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::{Match, blanks, deciding, prefix};
+use crate::span::Span;
 
 use super::scanset::{Action, At, Found, ScanSet};
 use super::state::{Mode, Place};
@@ -106,9 +107,13 @@ impl<'a> Flow<'a> {
             if self.s.place.thinks() {
                 self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
                 if self.s.reasoning_said {
+                    self.s
+                        .reasoning_gap_at
+                        .grow(self.s.reasoning_gap.is_empty(), Span::of(self.offset(self.pos), text));
                     self.s.reasoning_gap.push_str(text);
                 }
             } else if self.s.content_said && self.s.place != Place::Block {
+                self.s.content_gap_at.grow(self.s.content_gap.is_empty(), Span::of(self.offset(self.pos), text));
                 self.s.content_gap.push_str(text);
             }
         }
@@ -215,7 +220,7 @@ impl<'a> Flow<'a> {
             let n = blanks(&self.w.as_bytes()[self.pos..to]);
             if n + self.s.pending.len() > self.limits.blank {
                 let pending = std::mem::take(&mut self.s.pending);
-                self.text_of_place(&pending, self.offset(self.pos));
+                self.pending_text(&pending);
             } else {
                 self.drop_leading(self.pos + n);
             }
@@ -271,21 +276,10 @@ impl<'a> Flow<'a> {
                 }
                 At::Found(found) => {
                     self.s.seen = 0;
-                    let action = set.patterns[found.pattern].action;
-                    if matches!(
-                        action,
-                        Action::Drop
-                            | Action::DropCloser
-                            | Action::CloseFrame
-                            | Action::CloseThought
-                            | Action::EndMessage
-                    ) {
-                        self.header_is_text(at, at + found.len);
-                        self.s.place = Place::Header;
-                    } else if action != Action::Body {
-                        self.pos = at;
+                    if self.in_header(at, found) {
+                        self.apply(at, found);
+                        self.leave_header(set.patterns[found.pattern].action);
                     }
-                    self.apply(at, found);
                     return Go::Again;
                 }
             }
@@ -302,7 +296,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The header is text after all: the bytes before `decided` say so.
-    fn header_is_text(&mut self, to: usize, decided: usize) {
+    pub(super) fn header_is_text(&mut self, to: usize, decided: usize) {
         self.s.seen = 0;
         if self.w[self.pos..to].trim().is_empty() {
             self.pos = to;
