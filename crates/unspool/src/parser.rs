@@ -19,7 +19,8 @@ use crate::limits::Limits;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
-use crate::span::{Span, Spans, TokenKind};
+use crate::span::Span;
+use crate::spans::{Spans, TokenKind};
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 

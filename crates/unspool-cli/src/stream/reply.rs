@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use unspool::request::RequestError;
-use unspool::span::Both;
+use unspool::spans::Both;
 use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 
 use super::start::{Started, Starter};

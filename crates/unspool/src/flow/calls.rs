@@ -77,6 +77,24 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// How many bytes of a range were read for the beginning of the JSON that was made of all of it.
+fn read_for(json: &str, whole: &str, place: &Range<isize>) -> isize {
+    let len = place.end - place.start;
+    if json.len() == whole.len() {
+        return len;
+    }
+    if len == whole.len().cast_signed() {
+        return json.len().cast_signed();
+    }
+    // Each byte became an escape: those that are whole count.
+    let (mut escapes, mut rest) = (0, json.as_bytes());
+    while let [b'\\', kind, ..] = rest {
+        let Some(behind) = rest.get(if *kind == b'u' { 6 } else { 2 }..) else { break };
+        (escapes, rest) = (escapes + 1, behind);
+    }
+    len.min(escapes)
+}
+
 impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
@@ -96,7 +114,7 @@ impl Out for Writer<'_> {
         if json.is_empty() || open.full {
             return;
         }
-        let mut json = json;
+        let (whole, mut json) = (json, json);
         if open.written + json.len() > self.most {
             // The body is read on to its end, so that what follows does not depend on the cuts of the input.
             let mut room = self.most - open.written;
@@ -114,8 +132,10 @@ impl Out for Writer<'_> {
         }
         open.written += json.len();
         let at = |place: isize| offset.saturating_add_signed(place as i64);
-        let span =
-            place.map_or(Span::empty(open.read), |place| Span::new(at(place.start).max(open.read), at(place.end)));
+        let span = place.map_or(Span::empty(open.read), |place| {
+            let end = place.start + read_for(json, whole, &place);
+            Span::new(at(place.start).max(open.read), at(end).max(open.read))
+        });
         open.read = open.read.max(span.end);
         if let Some(waiting) = &mut open.waiting {
             waiting.push_str(json);

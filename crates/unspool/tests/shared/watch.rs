@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use unspool::span::{Span, Spans};
-use unspool::{Delta, Event, Finish, FinishReason, Message, Parser, Sink, Snapshot};
+use unspool::{Delta, Event, Finish, FinishReason, Message, Parser, Sink, Snapshot, Span, Spans};
 
 use crate::cuts::Piece;
 
