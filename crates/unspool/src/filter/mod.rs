@@ -30,6 +30,15 @@ impl Stage {
         }
     }
 
+    /// Whether this text goes through as it stands, and leaves the stage as it is.
+    #[inline]
+    fn passes(&self, text: &str) -> bool {
+        match self {
+            Self::Backslash(stage) => stage.passes(text),
+            Self::Citations(stage) => stage.passes(text),
+        }
+    }
+
     fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
         match self {
             Self::Backslash(stage) => stage.push(text, over, out),
@@ -43,6 +52,15 @@ impl Stage {
 enum Field {
     Reasoning,
     Content,
+}
+
+impl Field {
+    fn said(self, text: &str) -> Event<'_> {
+        match self {
+            Self::Reasoning => Event::Reasoning(text),
+            Self::Content => Event::Content(text),
+        }
+    }
 }
 
 /// The filters of a format, in order, for both fields.
@@ -92,11 +110,15 @@ impl Filters {
             Field::Reasoning => &mut self.reasoning,
             Field::Content => &mut self.content,
         };
+        let at = self.at;
+        self.at += text.len() as u64;
+        if !over && stages.iter().all(|stage| stage.passes(text)) {
+            sink.event(field.said(text));
+            return;
+        }
         let [now, next] = &mut self.room;
         now.clear();
         now.push_str(text);
-        let at = self.at;
-        self.at += text.len() as u64;
         let mut gone = |offset: u64, text: &str| {
             let what = "the format's filter takes this out of the text";
             sink.event(Event::Diagnostic(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
@@ -106,12 +128,8 @@ impl Filters {
             stage.push((now, at), over, next, &mut gone);
             std::mem::swap(now, next);
         }
-        if now.is_empty() {
-            return;
-        }
-        match field {
-            Field::Reasoning => sink.event(Event::Reasoning(now)),
-            Field::Content => sink.event(Event::Content(now)),
+        if !now.is_empty() {
+            sink.event(field.said(now));
         }
     }
 }
