@@ -67,6 +67,7 @@ impl Pair {
             incomplete_calls: incomplete_calls(text("incomplete_calls").as_deref())?,
             call_ids: call_ids(made.setup.get("call_ids"))?,
             raw_rest: made.setup.get("raw_rest").and_then(Value::as_bool).unwrap_or(false),
+            flavour: None,
             limits: limits(made.setup.get("limits"))?,
         };
         let core = py.detach(|| -> Result<unspool::Pair, Fault> { Ok(registry_with(&made.files)?.pair(&setup)?) })?;

@@ -6,6 +6,7 @@
 //! | [`diagnose`] | why calls or thoughts do not arrive: nine checks, a ranking of all formats, one verdict |
 //! | [`kit`] | what one needs to write a format file: tests of it |
 //! | [`names`] | which names are right for a model |
+//! | [`write`](mod@write) | chat templates from format files |
 //! | [`marks`] | the literals of a pair, and texts that only look like them |
 
 mod border;
@@ -14,3 +15,4 @@ pub mod kit;
 pub mod marks;
 pub mod names;
 pub mod template;
+pub mod write;

@@ -11,12 +11,23 @@ use crate::failure::{Failure, warn};
 /// The name that stands for standard input.
 const STDIN: &str = "-";
 
-/// A file's text; the option is named if it cannot be read.
+/// What some editors write in front of a text; it is no part of it.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A file's text, without a byte order mark; the option is named if it cannot be read.
 pub(crate) fn text(option: &str, path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| {
+    let read = fs::read_to_string(path).map_err(|error| {
         let message = format!("cannot read {}: {}", path.display(), plain(&error));
         Failure::usage(message, format!("`{option}` must name a readable text file"))
-    })
+    });
+    read.map(unmarked)
+}
+
+fn unmarked(mut text: String) -> String {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len());
+    }
+    text
 }
 
 /// A file's JSON value.
@@ -36,11 +47,12 @@ pub(crate) fn raw(path: Option<&Path>) -> Result<String, Failure> {
         })?,
         _ => stdin()?,
     };
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+    let text = String::from_utf8(bytes).unwrap_or_else(|error| {
         let at = error.utf8_error().valid_up_to();
         warn(&format!("the raw output is not UTF-8 at byte {at}; such bytes become U+FFFD"), None);
         String::from_utf8_lossy(error.as_bytes()).into_owned()
-    }))
+    });
+    Ok(unmarked(text))
 }
 
 fn stdin() -> Result<Vec<u8>, Failure> {

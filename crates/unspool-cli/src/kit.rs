@@ -13,6 +13,7 @@ use unspool_check::kit::{self, Effort, Tested, Wanted};
 use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::Place;
+use crate::progress;
 use crate::setup::{self, Plugins};
 
 pub(crate) const NEW_EXAMPLES: &str = "\
@@ -159,7 +160,7 @@ pub(crate) fn new(options: &NewOptions) -> Result<(), Failure> {
         template: place.as_ref().map(Place::prompter),
         registry: &registry,
     };
-    let made = kit::new(&wanted).ok_or_else(|| {
+    let made = progress::during("looking for thoughts and calls", || kit::new(&wanted)).ok_or_else(|| {
         Failure::usage(
             "neither a thought nor a call can be seen there",
             "give an output with special tokens that has a call (`skip_special_tokens: false`), or the chat template",
@@ -189,7 +190,8 @@ pub(crate) fn test(options: &TestOptions) -> Result<(), Failure> {
     let mut all = Vec::new();
     for path in &options.files {
         let text = files::text("FILE", path)?;
-        let tested = kit::test(&registry, &path.display().to_string(), &text, effort);
+        let name = path.display().to_string();
+        let tested = progress::during(&format!("trying {name}"), || kit::test(&registry, &name, &text, effort));
         if !options.json {
             anstream::stdout().write_all(told(&tested).as_bytes())?;
         }
@@ -246,7 +248,8 @@ pub(crate) fn fmt(options: &FmtOptions) -> Result<(), Failure> {
 pub(crate) fn cases(options: &CasesOptions) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
     let effort = Effort { count: options.count, seed: options.seed };
-    let cases = kit::cases(&registry, &options.name, options.reasoning_parser.as_deref(), effort)?;
+    let made = || kit::cases(&registry, &options.name, options.reasoning_parser.as_deref(), effort);
+    let cases = progress::during("making cases", made)?;
     let text = if options.pytest {
         kit::pytest(&cases)
     } else {

@@ -11,10 +11,12 @@ mod grammar;
 mod kit;
 mod parse;
 mod place;
+mod progress;
 mod serve;
 mod setup;
 mod stream;
 mod template;
+mod tools;
 mod usage;
 mod wire;
 

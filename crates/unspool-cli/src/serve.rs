@@ -5,9 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
+use unspool::Registry;
+use unspool_check::write::Wish;
 use unspool_server::{ServeConfig, StartupError};
 
 use crate::failure::Failure;
+use crate::files;
+use crate::place::AUTO;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +22,10 @@ Examples:
       --model-dir models/qwen3 --reasoning-parser qwen3 --tool-call-parser hermes \\
       --enable-auto-tool-choice
   In front of any server that gives raw completions
-    unspool serve --backend openai:http://127.0.0.1:8080 --reasoning-parser deepseek_r1 --port 9000
+    unspool serve --backend openai:http://127.0.0.1:8080 --chat-template template.jinja \\
+      --reasoning-parser deepseek_r1 --port 9000
+  In front of a chat server that leaves calls in its text (ollama, LM Studio, llama.cpp, hosted APIs)
+    unspool serve --backend chat:http://127.0.0.1:11434 --reasoning-parser qwen3 --tool-call-parser qwen3_coder
   With the format told from the model's files, over https, and flags from a file
     unspool serve --config gateway.yaml --model-dir models/qwen3 \\
       --reasoning-parser auto --tool-call-parser auto \\
@@ -100,7 +107,34 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut config = options.config.clone();
     config.text.template_worker = own_program();
+    if let Some(name) = config.chat_template.as_deref().and_then(|text| text.strip_prefix(OF_FORMAT)) {
+        config.chat_template = Some(written(name, &config)?);
+    }
     Ok(unspool_server::run_blocking(&config, announce)?)
+}
+
+/// What stands in front of a format's name in --chat-template.
+const OF_FORMAT: &str = "format:";
+
+/// The chat template that is written from a format's file, for the parsers that are served.
+fn written(name: &str, config: &ServeConfig) -> Result<String, Failure> {
+    let mut registry = Registry::builtin();
+    for path in [&config.tool_parser_plugin, &config.reasoning_parser_plugin].into_iter().flatten() {
+        registry.add(&path.display().to_string(), &files::text("a plugin", path)?)?;
+    }
+    let mut wish = Wish::named(&registry, name);
+    // What the served parsers do not read is nothing to be taught.
+    let named = |parser: &Option<String>| parser.clone().filter(|name| name != AUTO);
+    if config.reasoning_parser.as_deref() != Some(AUTO) {
+        wish.reasoning_parser.clone_from(&config.reasoning_parser);
+    }
+    if wish.tool_parser.is_none() {
+        wish.tool_parser = named(&config.tool_call_parser);
+    }
+    wish.template(&registry).map_err(|error| {
+        let (message, hint) = error.told();
+        Failure::usage(format!("--chat-template {OF_FORMAT}{name}: {message}"), hint)
+    })
 }
 
 /// This program, to be started again for the templates of requests.

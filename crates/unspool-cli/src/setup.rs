@@ -11,6 +11,7 @@ use unspool::{Limit, Limits, Registry};
 use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::{AUTO, Place};
+use crate::tools;
 
 /// A user's own format files.
 #[derive(Debug, Args)]
@@ -152,14 +153,13 @@ pub(crate) fn request_fields(request: Option<&Path>, tools: Option<&Path>) -> Re
     };
     if let Some(path) = tools {
         let tools = match files::json("--tools", path)? {
-            Value::Object(mut object) => object.remove("tools").unwrap_or_default(),
+            Value::Object(mut object) if object.contains_key("tools") => object.remove("tools").unwrap_or_default(),
             other => other,
         };
-        if !tools.is_array() {
-            let message = format!("{}: no list of tools", path.display());
-            return Err(Failure::usage(message, "give a list as in an OpenAI request, or an object with `tools`"));
-        }
         fields.insert("tools".to_owned(), tools);
     }
+    let path = tools.or(request).map(|path| format!("{}: ", path.display())).unwrap_or_default();
+    tools::listed(&mut fields)
+        .map_err(|error| Failure::Usage { message: format!("{path}{}", error.message), hint: error.hint })?;
     Ok(fields)
 }

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use unspool::Setup;
+use unspool::{Half, Setup};
+use unspool_check::marks;
 use unspool_check::template::{Conversation, Finding, Side, Subject, Verdict, diff};
+use unspool_check::write::Wish;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
+use crate::files;
 use crate::place::Place;
+use crate::progress;
 use crate::setup::{ParserNames, Plugins, tell_warnings};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -19,6 +23,9 @@ Examples:
   unspool template diff models/qwen3 deployed.jinja
 
 Exit codes: 0 they fit, 1 they differ, 2 the command line or a file that it names is wrong.";
+
+/// What is said of marks and tokens.
+const VOCABULARY: &str = "marks in the vocabulary";
 
 /// What to do with a template.
 #[derive(Debug, Subcommand)]
@@ -41,6 +48,35 @@ Examples:
 
 Exit codes: 0 the prompts are the same, 1 they differ, 2 the command line or a file that it names is wrong.")]
     Diff(DiffOptions),
+
+    /// Write the chat template of a format, for a checkpoint that has none or one that its parser does not fit
+    #[command(after_help = "\
+Examples:
+  unspool template write hermes > hermes.jinja
+  unspool template write qwen3_coder --reasoning-parser qwen3
+  unspool template write mistral/v3 --instructions my_words.txt
+
+A name may have a flavour behind it, where checkpoints of one parser write other turns: mistral/v3.
+
+Exit codes: 0 it is written, 2 the command line is wrong, or no template is known for the format.")]
+    Write(WriteOptions),
+}
+
+/// What to write.
+#[derive(Debug, Args)]
+pub(crate) struct WriteOptions {
+    /// A format by the name of its parser, and its flavour if it has several: mistral/v3
+    name: String,
+
+    #[command(flatten)]
+    names: ParserNames,
+
+    #[command(flatten)]
+    plugins: Plugins,
+
+    /// Text that tells the model how to write calls, in place of ours
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
 }
 
 /// What to check.
@@ -86,6 +122,10 @@ pub(crate) struct DiffOptions {
 pub(crate) fn run(action: &Action) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let differs = match action {
+        Action::Write(options) => {
+            out.write_all(options.template()?.as_bytes())?;
+            false
+        }
         Action::Check(options) => options.run(&mut out)?,
         Action::Diff(options) => options.run(&mut out)?,
     };
@@ -93,9 +133,34 @@ pub(crate) fn run(action: &Action) -> Result<(), Failure> {
     if differs { Err(Failure::Differs) } else { Ok(()) }
 }
 
+impl WriteOptions {
+    fn template(&self) -> Result<String, Failure> {
+        let registry = self.plugins.registry()?;
+        let mut wish = Wish::named(&registry, &self.name);
+        let given = |own: &Option<String>, named: Option<String>| own.clone().or(named);
+        wish.reasoning_parser = given(&self.names.reasoning_parser, wish.reasoning_parser);
+        wish.tool_parser = given(&self.names.tool_call_parser, wish.tool_parser);
+        let own = self.instructions.as_ref().map(|path| files::text("--instructions", path)).transpose()?;
+        wish.instructions = own.map(|text| text.trim().to_owned());
+        if let (Some(thinker), None) = (&wish.reasoning_parser, &wish.tool_parser) {
+            let partners = registry.partners(Half::Reasoning, thinker);
+            let known = format!("`{}`", partners.join("`, `"));
+            let hint = if partners.is_empty() { "any".to_owned() } else { known };
+            warn(
+                "no tool-call parser is named, so the template shows no tools",
+                Some(&format!("name one with --tool-call-parser; with `{thinker}` goes {hint}")),
+            );
+        }
+        wish.template(&registry).map_err(|error| {
+            let (message, hint) = error.told();
+            Failure::usage(format!("{}: {message}", self.name), hint)
+        })
+    }
+}
+
 impl CheckOptions {
     fn run(&self, out: &mut impl Write) -> Result<bool, Failure> {
-        let findings = self.findings()?;
+        let findings = progress::during("rendering", || self.findings())?;
         let differs = findings.iter().any(|finding| finding.verdict == Verdict::Differs);
         if self.json {
             writeln!(out, "{}", json!({"fits": !differs, "findings": findings}))?;
@@ -136,7 +201,17 @@ impl CheckOptions {
         let special = &setup.vocabulary.special;
         let shown = self.place.display().to_string();
         if let (false, Err(error)) = (special.is_empty(), pair.check_vocabulary(|t| special.contains_key(t), &shown)) {
-            findings.push(Finding::new("marks in the vocabulary", Verdict::Differs, error.message));
+            findings.push(Finding::new(VOCABULARY, Verdict::Differs, error.message));
+        }
+        if !special.is_empty() {
+            // Models spell such marks, and parsers read them all the same; with a template of another family it is telling.
+            let spelt = |mark: &&String| !special.contains_key(*mark);
+            let marks: Vec<String> =
+                marks::of_pair(&pair).iter().filter(spelt).map(|mark| format!("`{mark}`")).collect();
+            if !marks.is_empty() {
+                let message = format!("no single entries are {}: the model spells them", marks.join(", "));
+                findings.push(Finding::new(VOCABULARY, Verdict::Note, message));
+            }
         }
         Ok(findings)
     }

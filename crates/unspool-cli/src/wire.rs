@@ -1,29 +1,91 @@
 //! The JSON shapes of events and messages, as `parse` and `stream` write them.
 
 use serde::Serialize;
-use unspool::{Diagnostic, Event, Finish, FinishReason, Message, ToolCall};
+use unspool::{Diagnostic, Event, Finish, FinishReason, Message, Parser, Span, ToolCall};
 
 /// One event. A borrowed picture of [`Event`] under the name of its kind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EventShape<'a> {
-    Reasoning { text: &'a str },
-    Content { text: &'a str },
-    CallStart { index: usize, id: &'a str, name: &'a str },
-    CallArguments { index: usize, json: &'a str },
-    CallEnd { index: usize, complete: bool },
-    Diagnostic(&'a Diagnostic),
+    Reasoning(Placed<Text<'a>>),
+    Content(Placed<Text<'a>>),
+    CallStart(Placed<CallStart<'a>>),
+    CallArguments(Placed<CallArguments<'a>>),
+    CallEnd(Placed<CallEnd>),
+    Diagnostic(Placed<&'a Diagnostic>),
 }
 
-impl<'a> From<&'a Event<'_>> for EventShape<'a> {
-    fn from(event: &'a Event<'_>) -> Self {
+/// What an event says, with its place.
+#[derive(Debug, Serialize)]
+pub(crate) struct Placed<T> {
+    #[serde(flatten)]
+    what: T,
+    #[serde(flatten)]
+    place: Location,
+}
+
+/// Where in the output something stands.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct Location {
+    /// Bytes.
+    span: [u64; 2],
+    /// Output tokens; missing without ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<[u64; 2]>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Text<'a> {
+    text: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CallStart<'a> {
+    index: usize,
+    id: &'a str,
+    name: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CallArguments<'a> {
+    index: usize,
+    json: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CallEnd {
+    index: usize,
+    complete: bool,
+}
+
+impl Location {
+    /// The place of a range that this parser has read.
+    pub(crate) fn new(span: Span, parser: &Parser) -> Self {
+        let tokens = parser.token_range(span).map(|tokens| [tokens.start, tokens.end]);
+        Self { tokens, ..Self::of(span) }
+    }
+
+    /// A place in bytes alone.
+    pub(crate) fn of(span: Span) -> Self {
+        Self { span: [span.start, span.end], tokens: None }
+    }
+}
+
+impl<'a> EventShape<'a> {
+    pub(crate) fn new(event: &'a Event<'_>, place: Location) -> Self {
         match event {
-            Event::Reasoning(text) => Self::Reasoning { text },
-            Event::Content(text) => Self::Content { text },
-            Event::CallStart { index, id, name } => Self::CallStart { index: *index, id, name },
-            Event::CallArguments { index, json } => Self::CallArguments { index: *index, json },
-            Event::CallEnd { index, complete } => Self::CallEnd { index: *index, complete: *complete },
-            Event::Diagnostic(diagnostic) => Self::Diagnostic(diagnostic),
+            Event::Reasoning(text) => Self::Reasoning(Placed { what: Text { text }, place }),
+            Event::Content(text) => Self::Content(Placed { what: Text { text }, place }),
+            Event::CallStart { index, id, name } => {
+                Self::CallStart(Placed { what: CallStart { index: *index, id, name }, place })
+            }
+            Event::CallArguments { index, json } => {
+                Self::CallArguments(Placed { what: CallArguments { index: *index, json }, place })
+            }
+            Event::CallEnd { index, complete } => {
+                Self::CallEnd(Placed { what: CallEnd { index: *index, complete: *complete }, place })
+            }
+            Event::Diagnostic(diagnostic) => Self::Diagnostic(Placed { what: diagnostic, place }),
         }
     }
 }
@@ -33,7 +95,7 @@ impl<'a> From<&'a Event<'_>> for EventShape<'a> {
 pub(crate) struct MessageShape<'a> {
     reasoning: Option<&'a str>,
     content: Option<&'a str>,
-    tool_calls: &'a [ToolCall],
+    tool_calls: Vec<Placed<&'a ToolCall>>,
     finish_reason: FinishReason,
     reasoning_tokens: Option<u64>,
     reasoning_end_token: Option<i64>,
@@ -43,12 +105,15 @@ pub(crate) struct MessageShape<'a> {
 }
 
 impl<'a> MessageShape<'a> {
-    pub(crate) fn new(message: &'a Message, finish: &Finish) -> Self {
+    /// The message with the places of its calls.
+    pub(crate) fn new(message: &'a Message, finish: &Finish, place: impl Fn(usize) -> Location) -> Self {
         let text = |text: &'a str| (!text.is_empty()).then_some(text);
         Self {
             reasoning: text(&message.reasoning),
             content: text(&message.content),
-            tool_calls: &message.tool_calls,
+            tool_calls: (message.tool_calls.iter().enumerate())
+                .map(|(index, what)| Placed { what, place: place(index) })
+                .collect(),
             finish_reason: finish.reason,
             reasoning_tokens: finish.reasoning_tokens,
             reasoning_end_token: finish.reasoning_end_token,
@@ -65,7 +130,7 @@ mod tests {
     use super::*;
 
     fn shape(event: &Event<'_>) -> String {
-        serde_json::to_string(&EventShape::from(event)).unwrap()
+        serde_json::to_string(&EventShape::new(event, Location::of(Span::new(3, 5)))).unwrap()
     }
 
     #[test]
@@ -90,7 +155,9 @@ mod tests {
 
     #[test]
     fn a_message_without_text_says_null() {
-        let json = serde_json::to_string(&MessageShape::new(&Message::default(), &Finish::default())).unwrap();
+        let json =
+            serde_json::to_string(&MessageShape::new(&Message::default(), &Finish::default(), |_| Location::default()))
+                .unwrap();
         let fields = r#""finish_reason":"stop","reasoning_tokens":null,"reasoning_end_token":null,"gate_step":null,"diagnostics":[]"#;
         assert_eq!(json, format!(r#"{{"reasoning":null,"content":null,"tool_calls":[],{fields}}}"#));
     }

@@ -1,33 +1,28 @@
 //! The gateway's state: everything that is settled at start-up.
 
-use std::path::Path;
+mod opening;
+
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use serde_json::Value;
-use unspool::Pair;
-use unspool::setup::{Half, SetupWarning};
-use unspool::{Detected, Limits, Registry, Setup};
+use unspool::setup::Half;
+use unspool::{Pair, Setup};
 
-use crate::backend::mock::Mock;
-use crate::backend::remote::Remote;
-use crate::backend::replay::Replay;
+use self::opening::{limits, named, open, registry, rules, sure_room, warn_of, warn_of_length};
 use crate::backend::{self, Backend};
 use crate::budget::ReasoningMarkers;
-use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
+use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig, TemplateChoice};
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
 use crate::error::{ApiError, Overflow, StartupError};
+use crate::hints::Hints;
 use crate::metrics::Metrics;
-use crate::model::{Model, ModelPrompts};
+use crate::model::Model;
 use crate::prompt::RenderedPrompt;
-use crate::prompt::{ChatMl, NoPrompt, PromptRenderer};
 use crate::raw_log::RawLog;
 use crate::request::{ChatRequest, Delivery, ToolRules};
 use crate::unique;
-
-/// The name of a parser that stands for the one that the model's files tell.
-const AUTO: &str = "auto";
 
 /// A gateway that is ready to serve.
 pub struct App {
@@ -41,12 +36,15 @@ pub struct App {
     keys: Vec<String>,
     started: u64,
     metrics: Arc<Metrics>,
+    hints: Arc<Hints>,
     answers: AnswerConfig,
     default_max_tokens: u64,
     http: HttpConfig,
     raw_log: Option<Arc<RawLog>>,
     constrainer: Arc<Constrainer>,
     continuations: Arc<Continuations>,
+    /// What the start says of formats and prompts.
+    told: Vec<String>,
 }
 
 impl App {
@@ -56,7 +54,8 @@ impl App {
     /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
-        config.check_backend(&backend::capabilities(&config.backend))?;
+        let can = backend::capabilities(&config.backend);
+        config.check_backend(&can)?;
         let registry = registry(config)?;
         let model = Arc::new(Model::open(config)?);
         let mut setup = Setup {
@@ -86,8 +85,13 @@ impl App {
             BackendSpec::Replay(_) => "replay",
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
-        let name = config.served_model_name.first().map_or(default_name, String::as_str);
-        let metrics = Metrics::new(name, names[0].as_deref(), names[1].as_deref())?;
+        // Where nobody named it, it is called as the backend calls it, once that is known.
+        let remote = matches!(config.backend, BackendSpec::Remote { .. });
+        let name = config.served_model_name.first().map(String::as_str);
+        let name = name.or_else(|| (!remote || config.backend_model.is_some()).then_some(default_name));
+        let told = told(config, &names, model.has_template());
+        let metrics = Arc::new(Metrics::new(name, names[0].as_deref(), names[1].as_deref())?);
+        let hints = Arc::new(Hints::new(registry, pair.vocabulary(), names, Arc::clone(&metrics)));
         let constrainer = Arc::new(Constrainer::new(config, backend.capabilities(), &pair));
         let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, &model);
         let held = (Arc::clone(&constrainer), thoughts);
@@ -98,7 +102,8 @@ impl App {
             .as_deref()
             .map(|folder| RawLog::create(folder, pair.vocabulary(), config.answers.log_raw_size));
         Ok(Self {
-            metrics: Arc::new(metrics),
+            metrics,
+            hints,
             answers: config.answers.clone(),
             default_max_tokens: config.default_max_tokens,
             http: config.http.clone(),
@@ -108,13 +113,26 @@ impl App {
             pair,
             backend,
             model,
-            rules: ToolRules { has_parser: config.tool_call_parser.is_some(), auto: config.enable_auto_tool_choice },
+            rules: rules(config, can.chats),
             has_reasoning_parser: config.reasoning_parser.is_some(),
             names: config.served_model_name.clone(),
             default_name: default_name.to_owned(),
             keys: config.keys(),
             started: unique::now(),
+            told,
         })
+    }
+
+    /// What the start says of formats and prompts, a line each.
+    #[must_use]
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    /// Asks the backend's servers what they are, and calls the model in the metrics what they call it.
+    pub async fn learn(&self) {
+        self.backend.learn().await;
+        self.metrics.name_model(self.backend.model_name().as_deref().unwrap_or(&self.default_name));
     }
 
     /// The pair of formats.
@@ -169,6 +187,12 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// Looks for hints for the operator.
+    #[must_use]
+    pub fn hints(&self) -> &Arc<Hints> {
+        &self.hints
     }
 
     /// What answers hold.
@@ -246,12 +270,30 @@ impl App {
         self.backend.prompt(request).await
     }
 
+    /// As [`App::prompt`]; where the template takes a system message in front alone, later ones are merged into it, if the
+    /// request's API has such messages anywhere.
+    async fn prompt_merged(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        let may = request.merges_system && request.has_late_system();
+        if may && self.model.refuses_late_system() {
+            Arc::make_mut(request).merge_system();
+            return self.prompt(request).await;
+        }
+        match self.prompt(request).await {
+            // The template is the server's, and this may be why it refuses.
+            Err(error) if may && error.status == StatusCode::BAD_REQUEST && error.overflow.is_none() => {
+                Arc::make_mut(request).merge_system();
+                self.prompt(request).await
+            }
+            done => done,
+        }
+    }
+
     /// The tokens of a request's prompt.
     ///
     /// # Errors
     /// Those of [`App::prompt`]; or nobody knows the backend's tokenizer.
     pub async fn count_tokens(&self, request: ChatRequest) -> Result<u64, ApiError> {
-        self.prompt(&Arc::new(request)).await?.tokens.ok_or_else(|| {
+        self.prompt_merged(&mut Arc::new(request)).await?.tokens.ok_or_else(|| {
             ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
                 .hint("its tokenizer is not known to the gateway")
         })
@@ -265,7 +307,7 @@ impl App {
     pub(crate) async fn prompt_that_fits(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
         self.backend.learn().await;
         loop {
-            let prompt = self.prompt(request).await?;
+            let prompt = self.prompt_merged(request).await?;
             let Err(error) = self.fit_to_context(request, &prompt) else { return Ok(prompt) };
             let share = error.overflow.as_deref().filter(|_| request.may_drop).and_then(Overflow::share);
             match share {
@@ -341,109 +383,29 @@ impl App {
     }
 }
 
-/// The formats: the built-in ones with the plugins, tools first as in vLLM.
-fn registry(config: &ServeConfig) -> Result<Registry, StartupError> {
-    let mut registry = Registry::builtin();
-    plug(&mut registry, config.tool_parser_plugin.as_deref(), Half::Tools)?;
-    if config.reasoning_parser_plugin != config.tool_parser_plugin {
-        plug(&mut registry, config.reasoning_parser_plugin.as_deref(), Half::Reasoning)?;
-    }
-    Ok(registry)
-}
-
-/// The name of a half, `auto` being told from the model's files.
-fn named(
-    given: Option<&str>,
-    half: Half,
-    (registry, model): (&Registry, &Model),
-) -> Result<Option<String>, StartupError> {
-    if given != Some(AUTO) {
-        return Ok(given.map(str::to_owned));
-    }
-    let Detected { name, why } = model.detect(registry, half)?;
-    tracing::info!("{} auto: `{name}`, for {why}", half.flag());
-    Ok(Some(name))
-}
-
-fn warn_of(warnings: &[SetupWarning]) {
-    for warning in warnings {
-        match &warning.hint {
-            Some(hint) => tracing::warn!("{}; hint: {hint}", warning.message),
-            None => tracing::warn!("{}", warning.message),
-        }
-    }
-}
-
-/// vLLM refuses a length that the model's files do not allow; here another process runs the model, and it may know better.
-fn warn_of_length(set: Option<u64>, own: Option<u64>) {
-    if let (Some(set), Some(own)) = (set, own)
-        && set > own
-    {
-        tracing::warn!(
-            "--max-model-len is {set}, but the model's own files say {own}; hint: does the backend take as many?"
-        );
-    }
-}
-
-/// The room that a prompt of so many bytes is sure to leave, where its tokens are not known. Two bytes to a token are few; where
-/// even that leaves nothing, the backend has to say it.
-fn sure_room(longest: u64, bytes: usize) -> u64 {
-    longest.saturating_sub(bytes as u64 / 2).max(longest / 8).max(1)
-}
-
-fn limits(config: &ServeConfig) -> Limits {
-    let mut limits = Limits::default();
-    config.limits.iter().for_each(|limit| limits.set(limit));
-    limits
-}
-
-fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), StartupError> {
-    let Some(path) = file else { return Ok(()) };
-    let (flag, to_name) = match half {
-        Half::Tools => ("--tool-parser-plugin", "--tool-call-parser"),
-        Half::Reasoning => ("--reasoning-parser-plugin", "--reasoning-parser"),
+/// What the start says: the formats, and where prompts come from.
+fn told(config: &ServeConfig, names: &[Option<String>; 2], has_template: bool) -> Vec<String> {
+    let name = |name: &Option<String>, flag: Option<&str>| match (name, flag) {
+        (None, _) => "none".to_owned(),
+        (Some(name), Some("auto")) => format!("`{name}` (told from the model)"),
+        (Some(name), _) => format!("`{name}`"),
     };
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        StartupError::new(format!("cannot read the format file {shown} of {flag}: {error}"))
-            .hint("plugins are format files (TOML), no Python modules; `unspool formats NAME` shows one")
-    })?;
-    let brought = registry.add(&shown, &text)?;
-    if brought.iter().any(|(brought, _)| *brought == half) {
-        return Ok(());
-    }
-    let key = if half == Half::Tools { "names.tools" } else { "names.reasoning" };
-    Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}"))
-        .hint(format!("name one with `{key}`, or give the file with the other plugin flag")))
-}
-
-fn open(
-    config: &ServeConfig,
-    registry: &Registry,
-    mut setup: Setup,
-    model: &Arc<Model>,
-) -> Result<(Pair, Arc<dyn Backend>), StartupError> {
-    let prompts = |otherwise: Arc<dyn PromptRenderer>| -> Arc<dyn PromptRenderer> {
-        Arc::new(ModelPrompts::new(Arc::clone(model), otherwise))
+    let formats = format!(
+        "formats: reasoning {}, tool calls {}",
+        name(&names[0], config.reasoning_parser.as_deref()),
+        name(&names[1], config.tool_call_parser.as_deref()),
+    );
+    let choice = TemplateChoice::of(config.chat_template.as_deref());
+    let prompts = match (&config.backend, choice) {
+        (BackendSpec::Remote { kind, .. }, _) if *kind == crate::config::RemoteKind::Chat => {
+            "made by the chat server".to_owned()
+        }
+        (_, TemplateChoice::ChatMl) => "simple ones in the manner of ChatML (--chat-template chatml)".to_owned(),
+        (_, TemplateChoice::Nothing) => "none; /v1/completions alone is served (--chat-template none)".to_owned(),
+        (_, TemplateChoice::Given(_)) => "rendered here with --chat-template".to_owned(),
+        (_, TemplateChoice::Unsaid) if has_template => "rendered here with the template in --model-dir".to_owned(),
+        (BackendSpec::Remote { .. }, TemplateChoice::Unsaid) => "rendered by the backend".to_owned(),
+        (BackendSpec::Mock | BackendSpec::Replay(_), TemplateChoice::Unsaid) => "nobody needs any".to_owned(),
     };
-    match &config.backend {
-        BackendSpec::Mock => {
-            let (mock, pair) = Mock::new(registry, &setup, config.mock_rate)?;
-            let thoughts = ReasoningMarkers::new(&config.constraint.reasoning()?, &pair, model);
-            Ok((pair, Arc::new(mock.with_thoughts(thoughts))))
-        }
-        BackendSpec::Replay(path) => {
-            let replay = Replay::open(path)?;
-            if !model.has_tokenizer() {
-                setup.vocabulary = replay.vocabulary();
-            }
-            Ok((registry.pair(&setup)?, Arc::new(replay.with_prompts(prompts(Arc::new(NoPrompt))))))
-        }
-        BackendSpec::Remote { kind, urls } => {
-            let pair = registry.pair(&setup)?;
-            let renderer = prompts(Arc::new(ChatMl::new(pair.clone())));
-            let remote = Remote::new((*kind, urls), config, (model, &pair), renderer)?;
-            Ok((pair, Arc::new(remote)))
-        }
-    }
+    vec![formats, format!("prompts: {prompts}")]
 }

@@ -38,6 +38,8 @@ pub struct Capabilities {
     pub waits: Waits,
     /// It keeps `thinking_token_budget` if it has a reasoning parser.
     pub keeps_budgets: bool,
+    /// It is given the conversation, and makes the prompt itself.
+    pub chats: bool,
     /// Its `/v1/completions` gives log probabilities.
     pub log_probabilities: bool,
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod backend;
+mod chat;
 mod constraint;
 mod http;
 mod text;
@@ -14,9 +15,10 @@ use unspool::Limit;
 
 pub use self::answers::{AnswerConfig, Incomplete, ReasoningField, token_count};
 pub use self::backend::{BackendSpec, RemoteKind};
+pub use self::chat::{ChatConfig, ChatStart, ChatTools};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
-pub use self::text::TextConfig;
+pub use self::text::{TemplateChoice, TextConfig};
 use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 
@@ -25,7 +27,8 @@ use crate::error::StartupError;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct ServeConfig {
     /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), or servers of one kind: `vllm:URL`,
-    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any raw /v1/completions server); several URLs with commas between
+    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any raw /v1/completions server), `chat:URL` (any chat server whose
+    /// text still holds the markup); several URLs with commas between
     #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
     pub backend: BackendSpec,
 
@@ -62,7 +65,9 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tokenizer_config: Option<PathBuf>,
 
-    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break)
+    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break); `format:NAME`:
+    /// the one that `unspool template write NAME` writes from a format's file; `chatml`: simple prompts in the manner of ChatML;
+    /// `none`: no prompts, /v1/completions alone is served
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
     pub chat_template: Option<String>,
 
@@ -82,9 +87,9 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub exclude_tools_when_tool_choice_none: bool,
 
-    /// Address to listen on
-    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS", default_value = "0.0.0.0"))]
-    pub host: String,
+    /// Address to listen on; by default 127.0.0.1, and with a key for the API 0.0.0.0, all of the machine's
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS"))]
+    pub host: Option<String>,
 
     /// Port to listen on; 0 takes a free one
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", default_value_t = 8000))]
@@ -133,6 +138,10 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub constraint: ConstraintConfig,
 
+    /// How chat servers, and those of others, are spoken to
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub chat: ChatConfig,
+
     /// How far prompts and tokens are made here
     #[cfg_attr(feature = "clap", command(flatten))]
     pub text: TextConfig,
@@ -159,7 +168,7 @@ impl Default for ServeConfig {
             trust_request_chat_template: false,
             default_chat_template_kwargs: None,
             exclude_tools_when_tool_choice_none: false,
-            host: "0.0.0.0".to_owned(),
+            host: None,
             port: 8000,
             api_key: Vec::new(),
             served_model_name: Vec::new(),
@@ -171,6 +180,7 @@ impl Default for ServeConfig {
             default_max_tokens: 4096,
             answers: AnswerConfig::default(),
             constraint: ConstraintConfig::default(),
+            chat: ChatConfig::default(),
             text: TextConfig::default(),
             http: HttpConfig::default(),
         }
@@ -178,6 +188,13 @@ impl Default for ServeConfig {
 }
 
 impl ServeConfig {
+    /// The address to listen on. Without a key, only this machine is let in, unless `--host` says otherwise.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        let default = if self.keys().is_empty() { "127.0.0.1" } else { "0.0.0.0" };
+        self.host.as_deref().unwrap_or(default)
+    }
+
     /// The keys that count, as in vLLM: those of `--api-key`, else the one in `VLLM_API_KEY`; empty ones are no keys.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use unspool::{Delta, Event, FinishReason, Parser};
+use unspool::{Delta, Event, Finish, FinishReason, Parser};
 
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::backend::{BackendError, Job, Native, Piece, StopReason};
 use crate::continuation::{Continuations, Kept, Source, Turn};
+use crate::hints::Watch;
 use crate::metrics::Observer;
+use crate::natives::Natives;
 use crate::raw_log::RawLog;
 use crate::reply::{Ending, ReplyEvent, Step, TokenCounts};
 
@@ -22,9 +24,14 @@ pub struct Reply {
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
     observer: Option<Observer>,
+    watch: Option<Watch>,
     merging: Merging,
     again: Option<Again>,
     anew: bool,
+    /// What a chat server gives by itself.
+    natives: Natives,
+    /// The parser has read text that says something.
+    begun: bool,
 }
 
 /// What it takes to begin an answer anew that nobody has seen anything of.
@@ -113,10 +120,19 @@ impl Reply {
             stopped: None,
             state: State::Writing,
             observer: None,
+            watch: None,
             merging: Merging::default(),
             again: None,
             anew: false,
+            natives: Natives::default(),
+            begun: false,
         }
+    }
+
+    /// Of a server that may give thoughts and calls by itself.
+    #[must_use]
+    pub fn of_chat_server(self, natives: Natives) -> Self {
+        Self { natives, ..self }
     }
 
     /// Which is begun anew, once, where its server dies: nobody sees anything of it before its end.
@@ -138,6 +154,12 @@ impl Reply {
         Self { observer: Some(observer), ..self }
     }
 
+    /// With somebody who looks for a hint if it calls nothing.
+    #[must_use]
+    pub fn watched(self, watch: Option<Watch>) -> Self {
+        Self { watch, ..self }
+    }
+
     /// The tokens so far.
     #[must_use]
     pub fn tokens(&self) -> TokenCounts {
@@ -147,6 +169,9 @@ impl Reply {
     /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
     pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
         let step = self.advance().await;
+        if let (Some(watch), Some(Ok(step))) = (&mut self.watch, &step) {
+            watch.step(step);
+        }
         if let Some(observer) = &mut self.observer {
             match &step {
                 Some(Ok(step)) => observer.step(step),
@@ -204,6 +229,8 @@ impl Reply {
         self.source = source;
         self.tokens = TokenCounts { prompt: self.tokens.prompt, ..TokenCounts::default() };
         self.open = Open::default();
+        self.natives = Natives::default();
+        self.begun = false;
         self.stopped = None;
         self.merging = Merging { interval: self.merging.interval, ..Merging::default() };
         self.anew = true;
@@ -213,6 +240,7 @@ impl Reply {
     async fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
         match piece {
             Piece::Tokens { text, ids } => return self.read_and_ask(&text, &ids).await,
+            Piece::Native(native) => return self.native(native),
             Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
             Piece::Prompt(tokens) => {
                 self.tokens.prompt = tokens;
@@ -227,6 +255,21 @@ impl Reply {
             }
         }
         self.settle_all()
+    }
+
+    /// Takes what needs no parser.
+    fn native(&mut self, native: Native) -> Vec<ReplyEvent> {
+        let mut events = self.settle_all();
+        self.tokens.completion += 1;
+        if matches!(native, Native::Reasoning(_)) {
+            self.tokens.reasoning += 1;
+            // Such a server leaves no thought in the text.
+            if let Some(parser) = self.natives.content().filter(|_| !self.begun) {
+                self.parser = parser;
+            }
+        }
+        events.extend(self.natives.event(native));
+        events
     }
 
     /// Reads tokens, and asks whether the answer has to be continued behind them.
@@ -256,6 +299,7 @@ impl Reply {
 
     fn read(&mut self, text: &str, ids: &[u32]) {
         let mut fold = Fold::default();
+        self.begun |= !text.trim().is_empty();
         self.parser.push(Delta { text: Some(text), ids }, &mut |event: Event<'_>| fold.take(event));
         if let Some(observer) = &mut self.observer {
             observer.held(self.parser.held_bytes());
@@ -290,7 +334,9 @@ impl Reply {
         self.open.blank = open.blank;
         self.tokens.completion += open.tokens;
         self.tokens.reasoning += open.reasoning;
-        open.events.events
+        let mut events = open.events.events;
+        self.natives.renumber(&mut events);
+        events
     }
 
     /// Nothing can turn any more, so what is open stays.
@@ -301,15 +347,24 @@ impl Reply {
 
     /// The answer broke off: what was read is given, and then the error.
     fn fail(&mut self, error: BackendError) -> Result<Step, BackendError> {
-        let mut fold = Fold { events: self.settle_all() };
-        self.parser.finish(None, &mut |event: Event<'_>| fold.take(event));
-        let events = self.merging.rest(fold.events);
+        let mut events = self.settle_all();
+        events.extend(self.last(None).1);
+        events.extend(self.natives.ends(true));
+        let events = self.merging.rest(events);
         self.state = State::Over;
         if events.is_empty() {
             return Err(error);
         }
         self.state = State::Failed(error);
         Ok(self.step(events, None))
+    }
+
+    /// The end of what the parser read.
+    fn last(&mut self, reason: Option<FinishReason>) -> (Finish, Vec<ReplyEvent>) {
+        let mut fold = Fold::default();
+        let finish = self.parser.finish(reason, &mut |event: Event<'_>| fold.take(event));
+        self.natives.renumber(&mut fold.events);
+        (finish, fold.events)
     }
 
     fn finish(&mut self) -> Step {
@@ -319,16 +374,19 @@ impl Reply {
             StopReason::Length => Some(FinishReason::Length),
             StopReason::Other(_) => None,
         };
-        let mut fold = Fold { events: self.settle_all() };
-        let finish = self.parser.finish(engine, &mut |event: Event<'_>| fold.take(event));
+        let mut events = self.settle_all();
+        let (finish, last) = self.last(engine);
+        events.extend(last);
+        events.extend(self.natives.ends(reason != StopReason::Stop));
         self.tokens.reasoning = finish.reasoning_tokens.unwrap_or(self.tokens.reasoning).min(self.tokens.completion);
         let reason = match (reason, finish.reason) {
             (StopReason::Other(word), _) => word,
+            (_, FinishReason::Stop) if self.natives.ask_for_calls() => "tool_calls".to_owned(),
             (_, FinishReason::Stop) => "stop".to_owned(),
             (_, FinishReason::Length) => "length".to_owned(),
             (_, FinishReason::ToolCalls) => "tool_calls".to_owned(),
         };
-        let events = self.merging.rest(fold.events);
+        let events = self.merging.rest(events);
         self.step(events, Some(Ending { reason, stopped_at }))
     }
 }

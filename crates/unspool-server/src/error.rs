@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::line;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -107,6 +108,21 @@ impl ApiError {
         Self { kind: "Bad Request", ..Self::new(StatusCode::BAD_REQUEST, message) }
     }
 
+    /// What the log says of it: its kind and the field, and nothing of what the request holds.
+    fn reason(&self) -> String {
+        let kind = if self.overflow.is_some() { "context_length_exceeded" } else { self.kind };
+        match self.param.as_deref().filter(|param| param.len() < 80 && param.chars().all(|c| c.is_ascii_graphic())) {
+            Some(param) => format!("{kind} {param}"),
+            None => kind.to_owned(),
+        }
+    }
+
+    /// Notes it for the request's line of the log.
+    pub(crate) fn noted(self) -> Self {
+        line::note(|line| line.reason = Some(self.reason()));
+        self
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -154,8 +170,9 @@ fn kind(status: StatusCode) -> &'static str {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        let error = self.noted();
         let content_type = [(header::CONTENT_TYPE, "application/json")];
-        (self.status, content_type, self.body().to_string()).into_response()
+        (error.status, content_type, error.body().to_string()).into_response()
     }
 }
 

@@ -10,6 +10,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
+//! | `hosted` | tools that only the providers of the APIs have |
+//! | [`line`] | one line of the log for each request |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
@@ -17,7 +19,9 @@
 //! | [`backend`] | who writes the raw output |
 //! | [`raw_log`] | its raw output, written down |
 //! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as blocks that follow each other; what is counted of it |
+//! | [`hints`] | what is told of answers in which markup is left |
 //! | [`continuation`] | answers that are broken off and gone on with: reasoning that must end, constraints that wait for its end |
+//! | [`natives`] | what a chat server has taken apart already |
 //! | [`engine`] | one answer while it is written |
 //! | [`app`] | everything that is settled at start-up |
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
@@ -43,8 +47,12 @@ pub mod continuation;
 pub mod engine;
 pub mod error;
 pub mod hash;
+pub mod hints;
+mod hosted;
+pub mod line;
 pub mod metrics;
 pub mod model;
+pub mod natives;
 pub mod prompt;
 pub mod raw_log;
 pub mod reply;
@@ -55,8 +63,8 @@ mod unique;
 
 pub use app::App;
 pub use config::{
-    AnswerConfig, BackendSpec, ConstraintConfig, ContentFormatOption, GrammarBackend, HttpConfig, LevelOption,
-    RemoteKind, Secret, ServeConfig, Switch, TextConfig,
+    AnswerConfig, BackendSpec, ChatConfig, ChatStart, ChatTools, ConstraintConfig, ContentFormatOption, GrammarBackend,
+    HttpConfig, LevelOption, RemoteKind, Secret, ServeConfig, Switch, TemplateChoice, TextConfig,
 };
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

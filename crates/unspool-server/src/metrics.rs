@@ -1,6 +1,7 @@
 //! What the gateway counts: one observer per answer, beside the parser, so that every surface is counted alike.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use metrics::{Counter, Key, KeyName, Label, Metadata, Recorder as _, Unit};
@@ -8,6 +9,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, 
 use unspool::DiagnosticKind;
 
 use crate::error::StartupError;
+use crate::line::{self, Line, Shared};
 use crate::reply::{ReplyEvent, Step};
 
 /// Bounds of the buckets for times, in seconds.
@@ -26,13 +28,14 @@ const DROPPED: &str = "unspool_dropped_bytes_total";
 const PROMPT: &str = "unspool_prompt_tokens_total";
 const COMPLETION: &str = "unspool_completion_tokens_total";
 const REASONING: &str = "unspool_reasoning_tokens_total";
+const HINTS: &str = "unspool_hints_total";
 const HELD: &str = "unspool_held_back_bytes";
 const FIRST_BYTE: &str = "unspool_time_to_first_byte_seconds";
 const FIRST_CALL: &str = "unspool_time_to_first_call_seconds";
 const DURATION: &str = "unspool_answer_seconds";
 
 /// Name, and what it says.
-const COUNTERS: [(&str, &str); 11] = [
+const COUNTERS: [(&str, &str); 12] = [
     (REQUESTS, "Requests by surface and HTTP status"),
     (ANSWERS, "Answers by why they ended; `aborted`: the client went away, `error`: the backend failed"),
     (CALLS, "Calls that were given to clients"),
@@ -41,6 +44,7 @@ const COUNTERS: [(&str, &str); 11] = [
     (UNKNOWN, "Calls of a function that the request does not have"),
     (DIAGNOSTICS, "Oddities of the output, by kind"),
     (DROPPED, "Bytes of output that went neither to the client nor to a diagnostic nor were markup; always 0"),
+    (HINTS, "Hints that another parser would read answers in which markup is left, by cause; at most one an hour"),
     (PROMPT, "Tokens of prompts, as far as they are known"),
     (COMPLETION, "Tokens of output"),
     (REASONING, "Tokens of thought; without token ids an estimate"),
@@ -93,7 +97,9 @@ impl Surface {
 pub struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
-    labels: Vec<Label>,
+    labels: RwLock<Vec<Label>>,
+    /// The model has its name.
+    named: AtomicBool,
 }
 
 impl Metrics {
@@ -101,7 +107,7 @@ impl Metrics {
     ///
     /// # Errors
     /// Never in practice: the buckets are constants.
-    pub fn new(model: &str, reasoning: Option<&str>, tools: Option<&str>) -> Result<Self, StartupError> {
+    pub fn new(model: Option<&str>, reasoning: Option<&str>, tools: Option<&str>) -> Result<Self, StartupError> {
         let fault = |error| StartupError::new(format!("the metrics cannot be set up: {error}"));
         let buckets = |builder: PrometheusBuilder, name: &str, bounds: &[f64]| {
             builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), bounds).map_err(fault)
@@ -112,19 +118,32 @@ impl Metrics {
         }
         let recorder = builder.build_recorder();
         let label = |key: &'static str, value: Option<&str>| Label::new(key, value.unwrap_or("none").to_owned());
-        let labels =
-            vec![label("model", Some(model)), label("reasoning_parser", reasoning), label("tool_parser", tools)];
-        let metrics = Self { handle: recorder.handle(), recorder, labels };
+        let labels = vec![label("model", model), label("reasoning_parser", reasoning), label("tool_parser", tools)];
+        let metrics =
+            Self { handle: recorder.handle(), recorder, labels: RwLock::new(labels), named: AtomicBool::new(false) };
         for (name, says) in COUNTERS {
             metrics.recorder.describe_counter(KeyName::from_const_str(name), None, says.into());
         }
         for (name, unit, says) in HISTOGRAMS {
             metrics.recorder.describe_histogram(KeyName::from_const_str(name), Some(unit), says.into());
         }
-        for name in [CALLS, PARTIAL, UNKNOWN, DROPPED, PROMPT, COMPLETION, REASONING] {
-            metrics.counter(name, &[]).increment(0);
+        if let Some(model) = model {
+            metrics.name_model(model);
         }
         Ok(metrics)
+    }
+
+    /// Calls the model so, unless it has a name; all that can be is there at 0.
+    pub fn name_model(&self, model: &str) {
+        if self.named.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(label) = self.labels.write().unwrap_or_else(PoisonError::into_inner).first_mut() {
+            *label = Label::new("model", model.to_owned());
+        }
+        for name in [CALLS, PARTIAL, UNKNOWN, DROPPED, PROMPT, COMPLETION, REASONING] {
+            self.counter(name, &[]).increment(0);
+        }
     }
 
     /// All of it, as Prometheus reads it.
@@ -144,8 +163,14 @@ impl Metrics {
         self.counter(REQUESTS, &labels).increment(1);
     }
 
+    /// Counts a hint that was told.
+    pub(crate) fn hint(&self, cause: &str) {
+        self.counter(HINTS, &[Label::new("cause", cause.to_owned())]).increment(1);
+    }
+
     fn key(&self, name: &'static str, more: &[Label]) -> Key {
-        Key::from_parts(name, [&self.labels, more].concat())
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        Key::from_parts(name, [&labels, more].concat())
     }
 
     fn counter(&self, name: &'static str, more: &[Label]) -> Counter {
@@ -170,6 +195,8 @@ pub struct Observer {
     /// Whether the call that is being read is counted as malformed already.
     malformed: bool,
     most_held: usize,
+    /// The request's line of the log.
+    line: Option<Shared>,
 }
 
 impl Observer {
@@ -185,6 +212,7 @@ impl Observer {
             ended: false,
             malformed: false,
             most_held: 0,
+            line: line::current(),
         }
     }
 
@@ -204,6 +232,10 @@ impl Observer {
         {
             self.metrics.counter(name, &[]).increment(count);
         }
+        self.note_in_line(|line| {
+            line.prompt = line.prompt.max(step.tokens.prompt);
+            line.completion += step.tokens.completion;
+        });
         self.end(match ending.reason.as_str() {
             "stop" => "stop",
             "length" => "length",
@@ -212,6 +244,12 @@ impl Observer {
             // A backend's own words are not bounded, and labels must be.
             _ => "other",
         });
+    }
+
+    fn note_in_line(&self, change: impl FnOnce(&mut Line)) {
+        if let Some(line) = &self.line {
+            change(&mut line.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// The backend failed.
@@ -237,6 +275,7 @@ impl Observer {
             ReplyEvent::CallArguments { .. } => {}
         }
         if !std::mem::replace(&mut self.said, true) {
+            self.note_in_line(|line| line.first = line.first.or_else(|| Some(line.elapsed())));
             self.metrics.record(FIRST_BYTE, self.start.elapsed().as_secs_f64());
         }
     }
@@ -259,6 +298,7 @@ impl Observer {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
+        self.note_in_line(|line| line.finish = Some(reason));
         let labels = [Label::new("surface", self.surface.word()), Label::new("finish_reason", reason)];
         self.metrics.counter(ANSWERS, &labels).increment(1);
         self.metrics.record(DURATION, self.start.elapsed().as_secs_f64());

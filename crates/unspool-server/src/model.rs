@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use unspool::{Checkpoint, Detected, Half, Pair, PromptToken, Registry, Setup, ToolChoice, Vocabulary};
 use unspool_check::template::{Subject, Verdict};
@@ -11,7 +11,7 @@ use unspool_text::template::{self, ContentFormat};
 use unspool_text::tokenizer::Tokenizer;
 use unspool_text::{ModelDir, PromptRequest, Prompter, Sandbox, TextError, model_dir, prompter};
 
-use crate::config::{ContentFormatOption, ServeConfig};
+use crate::config::{ContentFormatOption, ServeConfig, TemplateChoice};
 use crate::error::{ApiError, StartupError};
 use crate::prompt::PromptRenderer;
 use crate::prompt::RenderedPrompt;
@@ -29,6 +29,8 @@ pub struct Model {
     defaults: Map<String, Value>,
     trusts_templates: bool,
     hides_tools: bool,
+    /// The template takes a system message in front alone.
+    refuses_late_system: bool,
     /// Bounds how many prompts are rendered and texts tokenized at once.
     turns: Arc<Semaphore>,
     /// Longest text to be tokenized, in characters.
@@ -42,14 +44,24 @@ impl Model {
     /// A file is missing or broken, or the model has no template and none is given.
     pub fn open(config: &ServeConfig) -> Result<Self, StartupError> {
         let folder = config.model_dir.as_deref().map(ModelDir::open).transpose()?;
-        let given = config.chat_template.as_deref().map(template::given).transpose()?;
+        let choice = TemplateChoice::of(config.chat_template.as_deref());
+        let given = match choice {
+            TemplateChoice::Given(text) => Some(template::given(text)?),
+            TemplateChoice::Unsaid | TemplateChoice::ChatMl | TemplateChoice::Nothing => None,
+        };
+        // Where the model's own template does not count, it need not be there.
+        let counts = matches!(choice, TemplateChoice::Unsaid | TemplateChoice::Given(_));
         let format = match config.chat_template_content_format {
             ContentFormatOption::Auto => None,
             ContentFormatOption::String => Some(ContentFormat::String),
             ContentFormatOption::Openai => Some(ContentFormat::OpenAi),
         };
         let named = |error: TextError| if given.is_some() { error.at("--chat-template") } else { error };
-        let prompter = Prompter::new(folder.as_ref(), given.as_deref(), format).map_err(named)?;
+        let prompter = match Prompter::new(folder.as_ref(), given.as_deref(), format) {
+            Err(_) if !counts => Prompter::new(None, None, format),
+            made => made,
+        }
+        .map_err(named)?;
         let prompter = if config.trust_request_chat_template {
             prompter.with_sandbox(Sandbox::new(worker(config)?))
         } else {
@@ -68,9 +80,10 @@ impl Model {
             None => Map::new(),
         };
         Ok(Self {
-            has_template: folder.is_some() || given.is_some(),
+            has_template: counts && folder.is_some() || given.is_some(),
             folder,
             tokenizer_config: config.tokenizer_config.as_deref().map(read_tokenizer_config).transpose()?,
+            refuses_late_system: refuses_late_system(&prompter),
             prompter,
             defaults,
             trusts_templates: config.trust_request_chat_template,
@@ -240,6 +253,18 @@ impl Model {
         self.folder.as_ref().and_then(ModelDir::longest_context)
     }
 
+    /// Whether the template takes a system message in front of the conversation alone.
+    #[must_use]
+    pub fn refuses_late_system(&self) -> bool {
+        self.refuses_late_system
+    }
+
+    /// Whether every request's prompt is made here, with a template.
+    #[must_use]
+    pub fn has_template(&self) -> bool {
+        self.has_template
+    }
+
     /// Whether a request's prompt is made here, with a template.
     #[must_use]
     pub fn renders(&self, request: &ChatRequest) -> bool {
@@ -287,8 +312,22 @@ impl Model {
         let bytes = |id: u32| entries.and_then(|entries| entries.bytes(id)).unwrap_or_default().to_vec();
         let encoded: Vec<PromptToken> = ids.iter().map(|id| PromptToken { id: *id, bytes: bytes(*id) }).collect();
         let tokens = entries.is_some().then_some(encoded.len() as u64);
-        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true }
+        RenderedPrompt { text, turn: Some(0), tokens, encoded, complete: true, begins: None }
     }
+}
+
+/// Tries whether a template takes a system message behind the user's.
+fn refuses_late_system(prompter: &Prompter) -> bool {
+    let message = |role: &str| json!({"role": role, "content": "a"});
+    let (system, user) = (message("system"), message("user"));
+    let takes = |messages: &[Value]| {
+        let (tools, documents, kwargs) = (None, None, &Map::new());
+        let (generation_prompt, continue_final) = (true, false);
+        let request =
+            PromptRequest { messages, tools, documents, kwargs, template: None, generation_prompt, continue_final };
+        prompter.render(&request).is_ok()
+    };
+    takes(&[system.clone(), user.clone()]) && !takes(&[system.clone(), user.clone(), system, user])
 }
 
 fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {

@@ -3,11 +3,13 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use unspool::{Message, Pair, PromptToken, ToolCall};
 
 use crate::blocking;
+use crate::config::ChatStart;
 use crate::error::ApiError;
 use crate::request::{ChatMessage, ChatRequest, MessageCall};
 
@@ -24,6 +26,8 @@ pub struct RenderedPrompt {
     pub encoded: Vec<PromptToken>,
     /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
     pub complete: bool,
+    /// Where the reply begins, where that is told and no prompt is known.
+    pub begins: Option<ChatStart>,
 }
 
 impl RenderedPrompt {
@@ -36,6 +40,11 @@ impl RenderedPrompt {
     /// The part that says where the reply begins.
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
+        match self.begins {
+            Some(ChatStart::Content) => return unspool::Prompt::Content,
+            Some(ChatStart::Reasoning) => return unspool::Prompt::Reasoning,
+            None => {}
+        }
         match self.turn.and_then(|at| self.text.get(at..)) {
             // Ids alone say nothing about what stands there.
             Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
@@ -92,7 +101,24 @@ impl PromptRenderer for NoPrompt {
     }
 }
 
-/// A simple prompt in the manner of ChatML, for backends whose chat template is not known:
+/// No prompts for conversations, where nobody knows how the model is to be given one.
+#[derive(Debug, Clone, Copy)]
+pub struct Unprompted {
+    /// What is to be done about it.
+    pub hint: &'static str,
+}
+
+impl PromptRenderer for Unprompted {
+    fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
+        match &request.raw_prompt {
+            Some(text) => Ok(RenderedPrompt { text: text.clone(), ..RenderedPrompt::default() }),
+            None => Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, "this gateway makes no prompts of conversations")
+                .hint(self.hint)),
+        }
+    }
+}
+
+/// A simple prompt in the manner of ChatML, for who asks for it (`--chat-template chatml`):
 ///
 /// ```text
 /// <|im_start|>system

@@ -134,6 +134,8 @@ impl Recorder {
         match piece {
             Piece::Tokens { text, ids } => self.tokens.push((ids.clone(), text.clone())),
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
+            // Not raw: the server has taken it apart.
+            Piece::Native(_) => {}
             Piece::Usage { prompt, .. } | Piece::Prompt(prompt) => self.prompt_tokens = Some(*prompt),
         }
     }

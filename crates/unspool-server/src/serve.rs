@@ -35,6 +35,7 @@ where
     L::Addr: fmt::Debug,
 {
     let _upkeep = Upkeep::of(&app);
+    let _told = Introduction::of(&app);
     let (limits, patience) = (TimeLimits::of(app.http()), Duration::from_secs(app.http().shutdown_timeout));
     let running = Running::default();
     let router = connection::watched(api::router(app), running.clone(), limits);
@@ -87,8 +88,37 @@ impl Drop for Upkeep {
     }
 }
 
+/// What the log says at the start: the formats, where prompts come from, and each backend as it is. It is asked for beside the
+/// serving, so that a backend that does not answer holds nothing up.
+struct Introduction(tokio::task::JoinHandle<()>);
+
+impl Introduction {
+    fn of(app: &Arc<App>) -> Self {
+        let app = Arc::clone(app);
+        Self(tokio::spawn(async move {
+            app.told().iter().for_each(|line| tracing::info!("{line}"));
+            let servers = app.backend().servers().await;
+            for server in &servers {
+                let facts = &server.facts;
+                let version = facts.version.as_deref().unwrap_or("not told");
+                let context =
+                    app.backend().longest_context(None).map_or("not told".to_owned(), |n| format!("{n} tokens"));
+                let state = if server.well { "well" } else { "does not answer" };
+                tracing::info!("backend {}: {state}; version {version}, context {context}", server.address);
+            }
+            app.learn().await;
+        }))
+    }
+}
+
+impl Drop for Introduction {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs the gateway until the process is told to end. The first signal lets running answers finish, the second does not.
-/// `ready` is called with the place once the gateway listens: a URL such as `http://0.0.0.0:8000` or `https://0.0.0.0:8000`, or `unix:PATH`.
+/// `ready` is called with the place once the gateway listens: a URL such as `http://127.0.0.1:8000` or `https://0.0.0.0:8000`, or `unix:PATH`.
 ///
 /// # Errors
 /// The settings are wrong, or the address cannot be listened on.
@@ -99,13 +129,14 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
         return on_socket(path, app, ready).await;
     }
     let acceptor = tls::acceptor(&config.http)?;
-    let place = format!("{}:{}", config.host, config.port);
+    let place = format!("{}:{}", config.address(), config.port);
     let fault = |error: io::Error| unheard(&place, &error);
-    let listener = TcpListener::bind((config.host.trim_matches(['[', ']']), config.port)).await.map_err(fault)?;
+    let listener = TcpListener::bind((config.address().trim_matches(['[', ']']), config.port)).await.map_err(fault)?;
     let address = listener.local_addr().map_err(fault)?;
     match acceptor {
         None => {
             ready(&format!("http://{address}"));
+            tracing::info!("what there is: http://{address}/docs");
             // Tokens are small and must not wait until the client has confirmed the ones before.
             let listener = listener.tap_io(|stream| {
                 // A stream that cannot is slower, no more.
@@ -115,6 +146,7 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
         }
         Some(acceptor) => {
             ready(&format!("https://{address}"));
+            tracing::info!("what there is: https://{address}/docs");
             until_told(TlsListener::new(listener, acceptor), app).await.map_err(fault)
         }
     }

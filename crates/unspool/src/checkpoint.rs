@@ -9,6 +9,7 @@ use crate::flow::{RequestOptions, ids};
 use crate::limits::Limits;
 use crate::request::IncompleteCalls;
 use crate::response_template::{Call, Machine, MachineCx, MachineOut};
+use crate::span::Span;
 
 use std::ops::Range;
 
@@ -64,21 +65,23 @@ impl MachineOut for Answers<'_> {
     fn reasoning(&mut self, text: &str, at: Range<usize>) {
         self.tokens.reason(self.offset(at.start), self.offset(at.end));
         if !self.request_options.hide_reasoning {
-            self.sink.event(Event::Reasoning(text));
+            let span = Span::new(self.offset(at.start), self.offset(at.end));
+            self.sink.event_at(Event::Reasoning(text), span);
         }
     }
 
-    fn content(&mut self, text: &str, _at: Range<usize>) {
+    fn content(&mut self, text: &str, at: Range<usize>) {
         self.state.content_said = true;
-        self.sink.event(Event::Content(text));
+        self.sink.event_at(Event::Content(text), Span::new(self.offset(at.start), self.offset(at.end)));
     }
 
     fn call(&mut self, call: Call<'_>) {
         let at = call.region.start;
+        let whole = Span::new(self.offset(at), self.offset(call.region.end));
         if !call.complete && self.request_options.incomplete != IncompleteCalls::Stream {
             let raw = self.w.get(call.region.clone()).unwrap_or_default();
             if self.request_options.incomplete == IncompleteCalls::Text {
-                self.sink.event(Event::Content(raw));
+                self.sink.event_at(Event::Content(raw), whole);
             } else {
                 self.say(DiagnosticKind::CallDropped, at, raw, "this call never completed");
             }
@@ -103,11 +106,12 @@ impl MachineOut for Answers<'_> {
             self.request_options.seed,
             (self.request_options.calls_before + index, call.name),
         );
-        self.sink.event(Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name });
+        let start = Event::CallStart { index, id: call.id.unwrap_or(&made), name: call.name };
+        self.sink.event_at(start, Span::empty(whole.start));
         if !call.arguments.is_empty() {
-            self.sink.event(Event::CallArguments { index, json: call.arguments });
+            self.sink.event_at(Event::CallArguments { index, json: call.arguments }, whole);
         }
-        self.sink.event(Event::CallEnd { index, complete: call.complete });
+        self.sink.event_at(Event::CallEnd { index, complete: call.complete }, whole);
     }
 
     fn answering(&mut self, at: usize) {

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
+use crate::span::Span;
 
 /// Passes events on, and of the diagnostics so many as the limit allows. A last one says that there are more.
 pub(crate) struct Bounded<'a, S> {
@@ -20,15 +21,18 @@ impl<S> Bounded<'_, S> {
 
 impl<S: Sink> Sink for Bounded<'_, S> {
     #[inline]
-    fn text_at(&mut self, offset: u64) {
-        self.sink.text_at(offset);
-    }
-
-    #[inline]
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Diagnostic(note) => self.report(note),
             other => self.sink.event(other),
+        }
+    }
+
+    #[inline]
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
+        match event {
+            Event::Diagnostic(note) => self.report(note),
+            other => self.sink.event_at(other, span),
         }
     }
 }
@@ -37,11 +41,13 @@ impl<S: Sink> Bounded<'_, S> {
     fn report(&mut self, note: Diagnostic) {
         if self.told < self.most {
             self.told += 1;
-            self.sink.event(Event::Diagnostic(note));
+            let span = Span::of(note.offset, &note.text);
+            self.sink.event_at(Event::Diagnostic(note), span);
         } else if self.told == self.most {
             self.told += 1;
             let message = "there are more diagnostics than the limit allows; they are not told";
-            self.sink.event(Event::Diagnostic(Diagnostic::new(DiagnosticKind::LimitReached, note.offset, "", message)));
+            let last = Diagnostic::new(DiagnosticKind::LimitReached, note.offset, "", message);
+            self.sink.event_at(Event::Diagnostic(last), Span::empty(note.offset));
         }
     }
 }

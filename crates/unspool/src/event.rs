@@ -1,6 +1,7 @@
 //! What a parser says: borrowed events, and the sink that takes them.
 
 use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 /// One step of a reply, as soon as it is certain.
 ///
@@ -117,10 +118,12 @@ pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: Event<'_>);
 
-    /// Where in the output (in bytes) the text event that comes next begins. Only a format's own filters ask.
-    #[doc(hidden)]
-    fn text_at(&mut self, offset: u64) {
-        let _ = offset;
+    /// Takes one event with the place in the output from which it was read; see [`Span`]. A parser calls this one. Whoever
+    /// does not ask for places needs only [`Sink::event`].
+    #[inline]
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
+        let _ = span;
+        self.event(event);
     }
 }
 

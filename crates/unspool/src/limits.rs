@@ -14,14 +14,14 @@ pub struct Limits {
     /// Longest function name, parameter name or id, in bytes.
     pub name: usize,
     /// Longest header of a call (from its opener to its announcement, without arguments before the name), in bytes.
-    #[serde(alias = "header")]
+    #[serde(alias = "head")]
     pub header: usize,
     /// Longest run of white space held as possible framing, in bytes. A longer one is text.
     pub blank: usize,
     /// Longest value that is held until its end (one whose JSON type needs it), in bytes. A longer one is given as a string.
     pub argument: usize,
     /// Longest arguments text held because the name comes after it, in bytes. Beyond it the call is raw text.
-    #[serde(alias = "held_arguments")]
+    #[serde(alias = "early")]
     pub held_arguments: usize,
     /// Longest thought held because its field is undecided (`force_nonempty_content`), in bytes.
     pub thought: usize,
@@ -33,7 +33,7 @@ pub struct Limits {
     /// Most calls in one reply. Further calls are raw text.
     pub calls: usize,
     /// Most diagnostics in one reply, of all kinds. One more says that further ones are not told.
-    #[serde(alias = "diagnostics")]
+    #[serde(alias = "notes")]
     pub diagnostics: usize,
 }
 
@@ -57,8 +57,7 @@ impl Default for Limits {
 /// Greatest value of a limit: 1 TiB.
 const GREATEST: u64 = 1 << 40;
 /// Names that limits had, and have now.
-const RENAMED: [(&str, &str); 3] =
-    [("header", "header"), ("held_arguments", "held_arguments"), ("diagnostics", "diagnostics")];
+const RENAMED: [(&str, &str); 3] = [("head", "header"), ("early", "held_arguments"), ("notes", "diagnostics")];
 /// Units of byte limits, with their powers of two.
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
 

@@ -309,6 +309,7 @@ impl Inner {
             vocabulary: (!special.is_empty()).then_some(special),
             template: self.setup.tokenizer_config.get("chat_template").and_then(Value::as_str),
             config: Some(&self.setup.tokenizer_config),
+            flavour: self.setup.flavour.as_deref(),
             kwargs: Some(kwargs),
         }
     }
@@ -341,6 +342,7 @@ fn compiled_from(setup: &Setup) -> Setup {
         vocabulary: Vocabulary::default(),
         tokenizer_config: setup.tokenizer_config.clone(),
         incomplete_calls: setup.incomplete_calls,
+        flavour: setup.flavour.clone(),
         call_ids: setup.call_ids.clone(),
         raw_rest: setup.raw_rest,
         limits: Limits::default(),

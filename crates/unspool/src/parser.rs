@@ -1,5 +1,6 @@
 //! The parser of one reply: `push` deltas, then `finish`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::limits::Limits;
 use crate::plan::{Plan, sum};
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, MachineState, Phase};
+use crate::span::Span;
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
@@ -302,6 +304,20 @@ impl Parser {
     /// The text of a special token.
     pub(crate) fn special_text(&self, id: u32) -> Option<&str> {
         self.plan.special.text(id).map(|special| special.text.as_str())
+    }
+
+    /// Keeps from here on where each token stands, for [`Parser::token_range`]: 16 bytes a token.
+    #[must_use]
+    pub fn keep_tokens(mut self) -> Self {
+        self.memory.tokens.starts = Some(Vec::new());
+        self
+    }
+
+    /// The tokens of a range of the output, as half-open indices of output tokens; one that a border cuts belongs to both sides.
+    /// `None` without ids, or without [`Parser::keep_tokens`].
+    #[must_use]
+    pub fn token_range(&self, span: Span) -> Option<Range<u64>> {
+        self.memory.tokens.range(span)
     }
 
     /// Calls given to the client so far.

@@ -242,6 +242,13 @@ impl Registry {
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
     }
 
+    /// The flavours of a format: ways of writing turns that differ between the checkpoints that one parser reads.
+    #[must_use]
+    pub fn flavours(&self, half: Half, name: &str) -> Vec<String> {
+        let name = self.canonical(half, name);
+        self.find(half, name).map(|source| source.flavours(name)).unwrap_or_default()
+    }
+
     /// The models that the format files list.
     ///
     /// # Errors

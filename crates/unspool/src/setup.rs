@@ -30,6 +30,8 @@ pub struct Setup {
     /// alone, the second with [`Setup::tool_parser`] alone and [`Prompt::Content`](crate::Prompt::Content). One pair with both is
     /// better: it knows what a call's arguments are. Without this, and for other formats, content is always read.
     pub raw_rest: bool,
+    /// Which of the ways of writing turns, in a format that has several ([`Registry::flavours`](crate::Registry::flavours)).
+    pub flavour: Option<String>,
     /// The shape of the ids that calls are given.
     pub call_ids: CallIds,
     /// The bounds.

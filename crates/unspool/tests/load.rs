@@ -118,3 +118,23 @@ fn a_thought_without_a_place_where_replies_begin() {
     let extends = "extends = \"qwen3\"\nnames.reasoning = [\"mine\"]\nreasoning.thought = \"<t>{thought}</t>\"\n";
     Registry::builtin().add("my.toml", extends).expect("qwen3 says it");
 }
+
+#[test]
+fn a_misspelt_word_brings_the_one_that_is_meant() {
+    let call = "call = \"<c:{name}>{json}</c>\"";
+    let cases = [
+        (tools("cal = \"<c:{name}>{json}</c>\""), "`call`"),
+        (tools("call = \"<c:{nmae}>{json}</c>\""), "`name`"),
+        (tools(&format!("{call}\ngroup = \"eech\"")), "`each`"),
+        (format!("{}[[variant]]\nwhen.kwrag.a = true\n", tools(call)), "`kwarg`"),
+        (
+            format!("{}[turns]\nuser = \"u{{txet}}\"\nassistant = \"{{reply}}\"\nresult = \"{{text}}\"\n", tools(call)),
+            "`text`",
+        ),
+    ];
+    for (file, meant) in cases {
+        let hint = error(&file).hint.unwrap_or_default();
+        assert!(hint.contains("did you mean") && hint.contains(meant), "{file}gives {hint}");
+        assert!(!hint.contains("docs/"), "an installed command has no such file: {hint}");
+    }
+}

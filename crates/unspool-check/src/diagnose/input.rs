@@ -126,7 +126,8 @@ impl Input {
     }
 }
 
-fn raw(text: &str) -> Output {
+/// A raw output.
+pub(super) fn raw(text: &str) -> Output {
     Output { raw: text.to_owned(), place: "raw output".to_owned(), ..Output::default() }
 }
 

@@ -20,6 +20,7 @@
 mod checks;
 mod events;
 mod formats;
+mod hint;
 mod input;
 mod rank;
 mod report;
@@ -30,6 +31,7 @@ mod valid;
 mod verdict;
 
 pub use formats::Formats;
+pub use hint::Hint;
 pub use input::{Input, InputError, Kind, Output};
 pub use rank::Entry;
 pub use report::{Cause, Check, Evidence, Given, Outcome, Report, Subject, Verdict};

@@ -86,6 +86,30 @@ const WORDS: &[(&str, Kind, &str)] = &[
     ("serve.level", One(&["auto", "function", "parameter"]), "how strict a grammar is if nobody says"),
     ("grammar.ends", Texts, "what may stand at the end of a reply"),
     ("grammar.free", One(&["any", "declared"]), "what calls of tools that are not strict hold"),
+    ("turns.begin", Text, "the beginning of text"),
+    ("turns.system", Text, "the system's turn, with {text}"),
+    ("turns.user", Text, "a user's turn, with {text}"),
+    ("turns.at", One(&["first", "last"]), "the user's turn in which system message and tools stand"),
+    ("turns.assistant", Text, "a turn of the assistant, with {reply}"),
+    ("turns.called", Text, "a turn of the assistant with calls"),
+    ("turns.resumed", Text, "a turn of the assistant behind a tool's result"),
+    ("turns.result", Text, "a tool's result, with {text}"),
+    ("turns.results", Text, "what stands around results, with {results}"),
+    ("turns.result_between", Text, "what stands between two results"),
+    ("turns.tools", Text, "what is said of the tools"),
+    ("turns.declare", Text, "a turn of its own for the tools"),
+    ("turns.declare_first", Bool, "the tools' turn stands before the system's"),
+    ("turns.tool", Text, "one tool"),
+    ("turns.tool_between", Text, "what stands between two tools"),
+    ("turns.param", Text, "one parameter of a tool"),
+    ("turns.param_between", Text, "what stands between two parameters"),
+    ("turns.thinking.on", Text, "what a prompt adds if the model shall think"),
+    ("turns.thinking.off", Text, "what a prompt adds if it shall not"),
+    ("turns.thinking.none", Text, "what the history has in place of a thought"),
+    ("turns.thinking.told_on", Text, "what the system's turn says if the model shall think"),
+    ("turns.thinking.told_off", Text, "what it says if it shall not"),
+    ("turns.thinking.keep", One(&["recent", "all"]), "which thoughts the history keeps"),
+    ("turns.thinking.resumed", Bool, "also for turns that turns.resumed begins"),
 ];
 
 /// The schema; every word of the format language is in it.
@@ -100,7 +124,7 @@ pub fn schema() -> Value {
     variant.insert(
         "when".to_owned(),
         json!({"type": "object", "description": "what must hold", "properties": {
-        "kwarg": {"type": "object"}, "config": {"type": "object"}, "vocab": texts(), "template": texts()},
+        "kwarg": {"type": "object"}, "config": {"type": "object"}, "vocab": texts(), "template": texts(), "flavour": {"type": "string"}},
         "additionalProperties": false}),
     );
     let list = |properties: Map<String, Value>, says: &str| {

@@ -14,6 +14,7 @@ use unspool_check::diagnose::{Formats, Input, Question, Report, Served, diagnose
 use crate::failure::Failure;
 use crate::files;
 use crate::place::Place;
+use crate::progress;
 use crate::setup::{self, ParserNames, Plugins};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -77,7 +78,7 @@ pub(crate) struct Options {
 
 /// Looks, and says what is wrong.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let report = options.report()?;
+    let report = progress::during("looking", || options.report())?;
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| Failure::Io(error.to_string()))? + "\n"
     } else {

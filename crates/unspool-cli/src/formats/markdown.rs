@@ -45,16 +45,45 @@ pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure>
     }
     out.push_str(&aliases(registry, Half::Reasoning));
     let _ = writeln!(out, "\n## Tool calls: the {} names of `--tool-call-parser`\n", callers.len());
-    out.push_str("| name | block | call | goes with | file |\n|---|---|---|---|---|\n");
+    out.push_str(
+        "*chat template*: *its own* is one that the checkpoints bring; *ours* is written from the file by `unspool template write NAME`, in each of the flavours that stand behind \
+         the name; *needs one*: neither is known.\n\n",
+    );
+    out.push_str("| name | block | call | goes with | chat template | file |\n|---|---|---|---|---|---|\n");
     for (row, calls) in callers {
         let block = calls.block.as_deref().map_or_else(String::new, |block| code(&shown(Some(block))));
         let call = calls.call.as_deref().map_or_else(String::new, |call| code(&shown(Some(call))));
         let partners = calls.goes_with.iter().map(|name| code(name)).collect::<Vec<_>>().join(", ");
         let partners = if partners.is_empty() { "any".to_owned() } else { partners };
-        let _ = writeln!(out, "| {} | {block} | {call} | {partners} | {} |", code(&row.name), file(&calls.file));
+        let _ = writeln!(
+            out,
+            "| {} | {block} | {call} | {partners} | {} | {} |",
+            code(&row.name),
+            template(registry, &row.name)?,
+            file(&calls.file)
+        );
     }
     out.push_str(&aliases(registry, Half::Tools));
     Ok(out)
+}
+
+/// Where the chat template of a format comes from.
+fn template(registry: &Registry, name: &str) -> Result<String, Failure> {
+    let words = registry.words(Half::Tools, name)?;
+    // What tells a template from others is known from one that the checkpoints bring.
+    let told = words.detect.iter().any(|rule| rule.tools.as_deref() == Some(name) && !rule.template.is_empty());
+    let mut said = Vec::new();
+    if told || words.bound && words.checkpoint.is_none() {
+        said.push("its own".to_owned());
+    }
+    if !words.turns.is_empty() {
+        let flavours = registry
+            .flavours(Half::Tools, name)
+            .into_iter()
+            .map(|flavour| format!(", {}", code(&format!("/{flavour}"))));
+        said.push(format!("ours{}", flavours.collect::<String>()));
+    }
+    Ok(if said.is_empty() { "needs one".to_owned() } else { said.join("; ") })
 }
 
 /// The names that other servers have for these.

@@ -8,14 +8,17 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use unspool::{
-    Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Vocabulary,
+    Delta, Event, FinishReason, IncompleteCalls, Message, Pair, Prompt, Registry, Request, Setup, Sink, Span, Spans,
+    Vocabulary,
 };
+
+use unspool_check::diagnose::Formats;
 
 use crate::failure::{Failure, warn};
 use crate::files;
 use crate::place::Place;
 use crate::setup::{self, LimitOptions, ParserNames, Plugins, tell_warnings};
-use crate::wire::{EventShape, MessageShape};
+use crate::wire::{EventShape, Location, MessageShape};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -133,7 +136,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         parser.push(Delta::text(piece), &mut output);
     }
     let finish = parser.finish(Some(options.finish.into()), &mut output);
-    let Output { events, message, fault } = output;
+    let Output { events, message, spans, fault } = output;
     if let Some(fault) = fault {
         return Err(fault.into());
     }
@@ -141,11 +144,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return Ok(events.flush()?);
     }
     if options.json {
-        let shape = MessageShape::new(&message, &finish);
+        let place = |index: usize| Location::of(spans.calls.get(index).map(|call| call.whole).unwrap_or_default());
+        let shape = MessageShape::new(&message, &finish, place);
         let text = serde_json::to_string_pretty(&shape).map_err(|error| Failure::Io(error.to_string()))?;
         return Ok(io::stdout().write_all((text + "\n").as_bytes())?);
     }
-    picture::print(&message, &finish, &raw)
+    picture::print(&message, &finish, &raw)?;
+    options.hint(registry, &setup, &message, &raw)
 }
 
 impl Options {
@@ -176,6 +181,31 @@ impl Options {
     fn request(&self) -> Result<Request, Failure> {
         let fields = setup::request_fields(self.request.as_deref(), self.tools.as_deref())?;
         Ok(Request::from_openai(&Value::Object(fields))?)
+    }
+
+    /// A line about markup that stays in the answer of a reply without calls.
+    fn hint(&self, registry: Registry, setup: &Setup, message: &Message, raw: &str) -> Result<(), Failure> {
+        let names = [setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref()];
+        let base = Setup {
+            vocabulary: setup.vocabulary.clone(),
+            tokenizer_config: setup.tokenizer_config.clone(),
+            ..Setup::default()
+        };
+        // Making this reads every format's file, so a reply without anything like markup does not.
+        if !message.tool_calls.is_empty() || !message.content.contains(['<', '[', '|']) {
+            return Ok(());
+        }
+        let formats = Formats::new(registry, base);
+        if !formats.has_markup(message) {
+            return Ok(());
+        }
+        let request = Value::Object(setup::request_fields(self.request.as_deref(), self.tools.as_deref())?);
+        if let Some(hint) = formats.hint(names, &request, raw) {
+            let flags = if hint.flags.is_empty() { String::new() } else { format!("{}; ", hint.flags.join(" ")) };
+            let what = format!("markup is left in the answer, and there is no call: {}", hint.message);
+            warn(&what, Some(&format!("{flags}`unspool diagnose` says more")));
+        }
+        Ok(())
     }
 
     fn prompt(&self) -> Result<Option<String>, Failure> {
@@ -219,16 +249,23 @@ fn pieces(text: &str, chunk: Option<u64>) -> impl Iterator<Item = &str> {
 struct Output<'a> {
     events: Option<BufWriter<io::StdoutLock<'a>>>,
     message: Message,
+    spans: Spans,
     fault: Option<io::Error>,
 }
 
 impl Sink for Output<'_> {
     fn event(&mut self, event: Event<'_>) {
+        self.event_at(event, Span::default());
+    }
+
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
         if let (Some(out), None) = (&mut self.events, &self.fault) {
-            let written = serde_json::to_writer(&mut *out, &EventShape::from(&event)).map_err(io::Error::from);
+            let shape = EventShape::new(&event, Location::of(span));
+            let written = serde_json::to_writer(&mut *out, &shape).map_err(io::Error::from);
             self.fault = written.and_then(|()| out.write_all(b"\n")).err();
         }
-        self.message.event(event);
+        self.spans.event_at(event.clone(), span);
+        self.message.event_at(event, span);
     }
 }
 

@@ -8,7 +8,6 @@ use std::thread;
 
 use super::input::Next;
 use super::reply::{Session, begins_reply};
-use super::start::Starter;
 use super::{lines, unread};
 use crate::failure::Failure;
 
@@ -32,14 +31,14 @@ enum Done {
     End(u64, io::Result<()>),
 }
 
-/// Answers replies with `jobs` threads until the input ends.
-pub(super) fn run(jobs: usize, starter: &Starter, longest: usize, mut output: impl Write) -> Result<(), Failure> {
+/// Answers replies, each session in a thread of its own, until the input ends.
+pub(super) fn run(sessions: Vec<Session>, longest: usize, mut output: impl Write) -> Result<(), Failure> {
     let (done, answers) = channel();
-    let (tickets, free) = sync_channel(jobs * AHEAD);
+    let (tickets, free) = sync_channel(sessions.len() * AHEAD);
     let (tasks, queue) = channel();
     let queue = Arc::new(Mutex::new(queue));
-    for _ in 0..jobs {
-        let (session, queue, done) = (Session::new(starter.clone()), Arc::clone(&queue), done.clone());
+    for session in sessions {
+        let (queue, done) = (Arc::clone(&queue), done.clone());
         thread::spawn(move || work(session, longest, &queue, &done));
     }
     // The threads end with the process: this one returns when all is written, or when nobody takes it any more.

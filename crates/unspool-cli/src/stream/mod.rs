@@ -8,14 +8,19 @@ mod start;
 
 use std::io::{self, BufReader, BufWriter, Write};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::setup::{LimitOptions, Plugins};
+use crate::place::Place;
+use crate::setup::{LimitOptions, ParserNames, Plugins, request_fields};
 use input::{Lines, Next};
 use reply::Session;
-use start::Starter;
+use start::{Defaults, Starter};
 
 pub(crate) const EXAMPLES: &str = r#"Example:
   unspool stream <<'EOF'
@@ -23,6 +28,7 @@ pub(crate) const EXAMPLES: &str = r#"Example:
   {"delta": {"text": "<think>Hm.</think>Yes."}}
   {"finish": "stop"}
   EOF
+  unspool stream --tool-call-parser hermes --tools tools.json < outputs.jsonl
 
 `unspool stream --help` explains the lines."#;
 
@@ -44,6 +50,10 @@ pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies on
                        need `vocab`.
   {"finish": "stop"}   The output is over: "stop", "length", "tool_calls"
                        or null (not known).
+  {"id": ..., "text": "...", FIELDS}
+                       A whole output, answered by one message line with
+                       the same id. It may have a `finish` and the fields
+                       of a start; what it lacks the flags say.
 
 Out, one JSON object a line; what a line of input brings is written
 before the command waits for more:
@@ -61,8 +71,6 @@ before the command waits for more:
                        its deltas and its finish answer nothing; the next
                        `start` works.
 
-docs/stream.md lists all fields and all kinds of diagnostics and errors.
-
 Example:
   unspool stream <<'EOF'
   {"start": {"reasoning_parser": "qwen3"}}
@@ -74,10 +82,25 @@ Example:
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(flatten)]
+    names: ParserNames,
+
+    #[command(flatten)]
     plugins: Plugins,
 
     #[command(flatten)]
     limits: LimitOptions,
+
+    /// The folder of the checkpoint, or its chat template alone: its tokens, and what `auto` as a parser's name is told from
+    #[arg(long, value_name = "DIR", help_heading = "Formats")]
+    model_dir: Option<PathBuf>,
+
+    /// JSON file with the tools of replies that bring none (a list, or an object with `tools`)
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    tools: Option<PathBuf>,
+
+    /// Write no events: one `message` line for each reply
+    #[arg(long)]
+    messages: bool,
 
     /// Longest line of input, in bytes; a longer one is an error, and the next line works
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
@@ -93,11 +116,43 @@ const READ: usize = 64 << 10;
 
 /// Answers lines until the input ends.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let starter = Starter::new(options.plugins.registry()?, options.limits.limits());
+    let starter = Starter::new(options.plugins.registry()?, options.limits.limits(), options.defaults()?);
     let output = BufWriter::with_capacity(READ, io::stdout().lock());
     match options.jobs.get() {
-        1 => one_by_one(Session::new(starter), lines(options.max_line_size), output),
-        jobs => jobs::run(jobs, &starter, options.max_line_size, output),
+        1 => one_by_one(Session::new(starter, options.messages), lines(options.max_line_size), output),
+        jobs => {
+            let sessions = (0..jobs).map(|_| Session::new(starter.clone(), options.messages)).collect();
+            jobs::run(sessions, options.max_line_size, output)
+        }
+    }
+}
+
+impl Options {
+    /// What a start says if the line does not.
+    fn defaults(&self) -> Result<Defaults, Failure> {
+        let mut fields = Map::new();
+        let names = &self.names;
+        let said = [
+            ("reasoning_parser", &names.reasoning_parser),
+            ("tool_parser", &names.tool_call_parser),
+            ("model_type", &names.model_type),
+        ];
+        for (field, name) in said {
+            fields.extend(name.as_ref().map(|name| (field.to_owned(), json!(name))));
+        }
+        if self.tools.is_some() {
+            fields.extend(request_fields(None, self.tools.as_deref())?);
+        }
+        if let Some(path) = &self.model_dir {
+            let place = Place::open("--model-dir", path, None)?;
+            let vocabulary = place.vocabulary();
+            fields.insert("special_tokens".to_owned(), json!(vocabulary.special));
+            fields.insert("hidden_special_tokens".to_owned(), json!(vocabulary.hidden));
+            fields.insert("tokenizer_config".to_owned(), place.tokenizer_config());
+        }
+        let raw = |(name, value): (String, Value)| to_raw_value(&value).map(|raw| (name, raw));
+        let fields: Result<_, _> = fields.into_iter().map(raw).collect();
+        fields.map(Arc::new).map_err(|error| Failure::Io(error.to_string()))
     }
 }
 

@@ -1,16 +1,18 @@
 //! One line at a time: the reply that is open, and what each line answers.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use unspool::request::RequestError;
-use unspool::{Delta, Event, FinishReason, Message, Sink};
+use unspool::span::Both;
+use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 
 use super::start::{Started, Starter};
 use crate::files::reason;
-use crate::wire::{EventShape, MessageShape};
+use crate::wire::{EventShape, Location, MessageShape};
 
 /// One line of input: exactly one of its fields.
 #[derive(Deserialize)]
@@ -22,6 +24,12 @@ struct Line<'a> {
     /// Outer `None`: not there; inner `None`: null.
     #[serde(default, deserialize_with = "present")]
     finish: Option<Option<FinishReason>>,
+    /// A whole output.
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    /// What the caller calls it.
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +70,9 @@ impl From<RequestError> for Refusal {
     }
 }
 
+/// The message so far, and the places of its fields.
+type Fold = Both<Message, Spans>;
+
 /// What stands between a start and its finish.
 enum Reply {
     /// Nothing: no start yet, or the last reply is over.
@@ -69,7 +80,7 @@ enum Reply {
     /// The start was refused: deltas and finish answer nothing.
     Refused,
     /// A reply on its way.
-    Open(Box<Started>, Message),
+    Open(Box<Started>, Fold),
 }
 
 /// All replies of one process, or of one of its threads.
@@ -77,8 +88,10 @@ pub(super) struct Session {
     starter: Starter,
     reply: Reply,
     line: u64,
-    /// Text that is joined for a line of output.
-    room: String,
+    /// Events that are joined for lines of output.
+    room: Vec<(OwnedEvent, Span)>,
+    /// No events are written.
+    messages: bool,
 }
 
 #[derive(Serialize)]
@@ -93,6 +106,22 @@ enum Answer<'a> {
     },
 }
 
+/// An answer with what the caller calls it.
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    #[serde(flatten)]
+    answer: Answer<'a>,
+}
+
+impl Named<'_> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}
+
 impl Answer<'_> {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut *out, self)?;
@@ -100,87 +129,82 @@ impl Answer<'_> {
     }
 }
 
-/// Writes events as lines, neighbours of a kind joined, and folds them into the message.
-struct EventLines<'a, W> {
-    out: &'a mut W,
-    message: &'a mut Message,
-    written: io::Result<()>,
-    /// What the text is that waits for more of its kind.
-    kind: Kind,
-    text: &'a mut String,
+/// Keeps the events of a delta, neighbours of a kind joined, and folds them into the message.
+struct EventLines<'a> {
+    fold: &'a mut Fold,
+    events: &'a mut Vec<(OwnedEvent, Span)>,
 }
 
-/// A kind of event whose neighbours are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    None,
-    Reasoning,
-    Content,
-    Arguments(usize),
-}
-
-impl<'a, W: Write> EventLines<'a, W> {
-    fn new(out: &'a mut W, message: &'a mut Message, text: &'a mut String) -> Self {
-        text.clear();
-        Self { out, message, written: Ok(()), kind: Kind::None, text }
+impl<'a> EventLines<'a> {
+    fn new(fold: &'a mut Fold, events: &'a mut Vec<(OwnedEvent, Span)>) -> Self {
+        events.clear();
+        Self { fold, events }
     }
 
-    fn write(&mut self, shape: EventShape<'_>) {
-        if self.written.is_ok() {
-            self.written = Answer::Event(shape).write(self.out);
+    /// Appends to the last event, if it is of this kind. Texts are joined where they touch, so that each line has one place.
+    fn join(&mut self, event: &Event<'_>, span: Span) -> bool {
+        let Some((last, place)) = self.events.last_mut() else { return false };
+        let touches = place.end == span.start;
+        match (last, event) {
+            (OwnedEvent::Reasoning(all), Event::Reasoning(text)) if touches => all.push_str(text),
+            (OwnedEvent::Content(all), Event::Content(text)) if touches => all.push_str(text),
+            (OwnedEvent::CallArguments { index, json: all }, Event::CallArguments { index: other, json })
+                if index == other =>
+            {
+                all.push_str(json);
+            }
+            _ => return false,
         }
-    }
-
-    fn flush(&mut self) {
-        let text = std::mem::take(self.text);
-        match std::mem::replace(&mut self.kind, Kind::None) {
-            Kind::None => {}
-            Kind::Reasoning => self.write(EventShape::Reasoning { text: &text }),
-            Kind::Content => self.write(EventShape::Content { text: &text }),
-            Kind::Arguments(index) => self.write(EventShape::CallArguments { index, json: &text }),
-        }
-        *self.text = text;
-        self.text.clear();
-    }
-
-    /// All that waits is written.
-    fn end(mut self) -> io::Result<()> {
-        self.flush();
-        self.written
+        place.end = span.end;
+        true
     }
 }
 
-impl<W: Write> Sink for EventLines<'_, W> {
+impl Sink for EventLines<'_> {
     fn event(&mut self, event: Event<'_>) {
-        let (kind, text) = match event {
-            Event::Reasoning(text) => (Kind::Reasoning, text),
-            Event::Content(text) => (Kind::Content, text),
-            Event::CallArguments { index, json } => (Kind::Arguments(index), json),
-            _ => (Kind::None, ""),
-        };
-        if kind != self.kind {
-            self.flush();
-            self.kind = kind;
-        }
-        match kind {
-            Kind::None => self.write(EventShape::from(&event)),
-            _ => self.text.push_str(text),
-        }
-        self.message.event(event);
+        self.event_at(event, Span::default());
     }
+
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
+        if !self.join(&event, span) {
+            self.events.push((event.clone().into_owned(), span));
+        }
+        self.fold.event_at(event, span);
+    }
+}
+
+/// Writes the events of a delta, a line each.
+fn write_events(events: &[(OwnedEvent, Span)], parser: &Parser, out: &mut impl Write) -> io::Result<()> {
+    events.iter().try_for_each(|(event, span)| {
+        Answer::Event(EventShape::new(&event.as_event(), Location::new(*span, parser))).write(out)
+    })
+}
+
+/// The whole reply as it is written.
+fn message_shape<'a>(Both(message, spans): &'a Fold, finish: &Finish, parser: &Parser) -> MessageShape<'a> {
+    MessageShape::new(message, finish, |index| {
+        Location::new(spans.calls.get(index).map(|call| call.whole).unwrap_or_default(), parser)
+    })
 }
 
 /// Whether a line is a start, behind which nothing depends on what came before it.
 pub(super) fn begins_reply(line: &[u8]) -> bool {
     let name = line.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     // One whose name stands elsewhere is answered by the thread that has the reply before it.
-    name.is_some_and(|name| name.starts_with(b"\"start\""))
-        && matches!(read(line), Ok(Line { start: Some(_), delta: None, finish: None }))
+    let begins = |word: &&[u8]| name.is_some_and(|name| name.starts_with(word));
+    let words: [&[u8]; 3] = [b"\"start\"", b"\"id\"", b"\"text\""];
+    words.iter().any(begins)
+        && matches!(
+            read(line),
+            Ok(Line { start: Some(_), delta: None, finish: None, text: None, .. }
+                | Line { start: None, delta: None, text: Some(_), .. })
+        )
 }
 
 impl Session {
-    pub(super) fn new(starter: Starter) -> Self {
-        Self { starter, reply: Reply::None, line: 0, room: String::new() }
+    /// `messages`: no events are written, but one message for each reply.
+    pub(super) fn new(starter: Starter, messages: bool) -> Self {
+        Self { starter, reply: Reply::None, line: 0, room: Vec::new(), messages }
     }
 
     /// Goes on elsewhere in the input, behind so many lines, where no reply is open.
@@ -206,11 +230,14 @@ impl Session {
             return Ok(());
         }
         match read(line) {
-            Ok(Line { start: Some(start), delta: None, finish: None }) => self.start(start, out),
-            Ok(Line { start: None, delta: Some(piece), finish: None }) => self.delta(&piece, out),
-            Ok(Line { start: None, delta: None, finish: Some(reason) }) => self.finish(reason, out),
+            Ok(Line { start: None, delta: None, finish, text: Some(text), id }) => {
+                self.whole(line, (id, &text, finish.unwrap_or(Some(FinishReason::Stop))), out)
+            }
+            Ok(Line { start: Some(start), delta: None, finish: None, .. }) => self.start(start, out),
+            Ok(Line { start: None, delta: Some(piece), finish: None, .. }) => self.delta(&piece, out),
+            Ok(Line { start: None, delta: None, finish: Some(reason), .. }) => self.finish(reason, out),
             Ok(_) => {
-                let message = "a line has exactly one of `start`, `delta` and `finish`";
+                let message = "a line has exactly one of `start`, `delta`, `finish` and `text`";
                 self.refuse(&Refusal::new("bad_line", message, "write each as a line of its own"), out)
             }
             Err(refusal) => self.refuse(&refusal, out),
@@ -221,11 +248,35 @@ impl Session {
         Answer::Error { refusal, line: self.line }.write(out)
     }
 
+    /// Answers a whole output. As a start does, it gives up a reply that is open.
+    fn whole(
+        &mut self,
+        line: &[u8],
+        (id, text, reason): (Option<&RawValue>, &str, Option<FinishReason>),
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        self.reply = Reply::None;
+        // The line was read as an object before.
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(line).unwrap_or_default();
+        fields.retain(|name, _| !["id", "text", "finish"].contains(&name.as_str()));
+        let answer = self.starter.whole(fields).map(|started| {
+            let (mut fold, mut parser) = (Fold::default(), started.parser);
+            parser.push(Delta::text(text), &mut fold);
+            let finish = parser.finish(reason, &mut fold);
+            (fold, finish, parser)
+        });
+        let answer = match &answer {
+            Ok((fold, finish, parser)) => Answer::Message(message_shape(fold, finish, parser)),
+            Err(refusal) => Answer::Error { refusal, line: self.line },
+        };
+        Named { id, answer }.write(out)
+    }
+
     /// A start in the middle of a reply gives that reply up.
     fn start(&mut self, start: &RawValue, out: &mut impl Write) -> io::Result<()> {
         match self.starter.start(start) {
             Ok(started) => {
-                self.reply = Reply::Open(Box::new(started), Message::default());
+                self.reply = Reply::Open(Box::new(started), Fold::default());
                 Ok(())
             }
             Err(refusal) => {
@@ -245,10 +296,14 @@ impl Session {
                 let hint = "send `vocab` with `start`, or `text` with every delta";
                 self.refuse(&Refusal::new("no_vocab", message, hint), out)
             }
-            Reply::Open(started, message) => {
-                let mut lines = EventLines::new(out, message, &mut self.room);
-                started.parser.push(Delta { text: piece.text.as_deref(), ids }, &mut lines);
-                lines.end()
+            Reply::Open(started, fold) if self.messages => {
+                started.parser.push(Delta { text: piece.text.as_deref(), ids }, fold);
+                Ok(())
+            }
+            Reply::Open(started, fold) => {
+                let delta = Delta { text: piece.text.as_deref(), ids };
+                started.parser.push(delta, &mut EventLines::new(fold, &mut self.room));
+                write_events(&self.room, &started.parser, out)
             }
         }
     }
@@ -257,11 +312,12 @@ impl Session {
         match std::mem::replace(&mut self.reply, Reply::None) {
             Reply::Refused => Ok(()),
             Reply::None => self.refuse(&not_started("finish"), out),
-            Reply::Open(mut started, mut message) => {
-                let mut lines = EventLines::new(out, &mut message, &mut self.room);
-                let finish = started.parser.finish(reason, &mut lines);
-                lines.end()?;
-                Answer::Message(MessageShape::new(&message, &finish)).write(out)
+            Reply::Open(mut started, mut fold) => {
+                let finish = started.parser.finish(reason, &mut EventLines::new(&mut fold, &mut self.room));
+                if !self.messages {
+                    write_events(&self.room, &started.parser, out)?;
+                }
+                Answer::Message(message_shape(&fold, &finish, &started.parser)).write(out)
             }
         }
     }
@@ -272,7 +328,7 @@ fn not_started(what: &str) -> Refusal {
 }
 
 fn read(line: &[u8]) -> Result<Line<'_>, Refusal> {
-    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}} or {\"finish\": …}";
+    let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}}, {\"finish\": …} or {\"id\": …, \"text\": …}";
     // Lists would pass as objects whose fields stand in order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Refusal::new("bad_line", "the line is not a JSON object", hint));

@@ -10,8 +10,8 @@ use unspool::Pair;
 use unspool::setup::SetupErrorKind;
 use unspool::suggest;
 use unspool::{
-    IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup, SetupError, TokenBytes,
-    Vocabulary,
+    Checkpoint, Half, IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup,
+    SetupError, TokenBytes, Vocabulary,
 };
 
 use super::hex::{IdAndBytes, Spelled};
@@ -19,6 +19,7 @@ use super::reply::Refusal;
 use crate::failure::warn;
 use crate::files::reason;
 use crate::setup::tell_warnings;
+use crate::{place, tools};
 
 /// Compiled pairs that are kept for starts that repeat.
 const KEPT_PAIRS: usize = 8;
@@ -79,12 +80,17 @@ fn hint_for(field: &str) -> &'static str {
     }
 }
 
+/// Fields of a start, as the command line says them.
+pub(super) type Defaults = Arc<BTreeMap<String, Box<RawValue>>>;
+
 /// Makes parsers from start lines; keeps what it compiled.
 #[derive(Clone)]
 pub(super) struct Starter {
     registry: Registry,
     /// Bounds that hold where a start says nothing.
     limits: Limits,
+    /// Fields that hold where a start has none.
+    defaults: Defaults,
     /// The last pairs, the newest first, each with the text of the fields that it was made from.
     kept: Vec<(String, Pair)>,
     /// Unknown fields that were told already, by any thread.
@@ -98,14 +104,30 @@ pub(super) struct Started {
 }
 
 impl Starter {
-    pub(super) fn new(registry: Registry, limits: Limits) -> Self {
-        Self { registry, limits, kept: Vec::new(), told: Arc::default() }
+    pub(super) fn new(registry: Registry, limits: Limits, defaults: Defaults) -> Self {
+        Self { registry, limits, defaults, kept: Vec::new(), told: Arc::default() }
     }
 
     /// A parser for the reply that the line begins.
     pub(super) fn start(&mut self, start: &RawValue) -> Result<Started, Refusal> {
-        let fields = Fields::read(start)?;
-        self.tell_unknown(&fields);
+        self.reply(Fields::read(start)?)
+    }
+
+    /// A parser for a line with the whole output, whose other fields are those of a start.
+    pub(super) fn whole(&mut self, fields: BTreeMap<String, &RawValue>) -> Result<Started, Refusal> {
+        self.reply(Fields(fields))
+    }
+
+    fn reply(&mut self, said: Fields<'_>) -> Result<Started, Refusal> {
+        self.tell_unknown(&said);
+        let defaults = Arc::clone(&self.defaults);
+        // They live shorter than the line that the others borrow from.
+        let mut fields = Fields(said.0.into_iter().collect());
+        for (name, value) in &*defaults {
+            if fields.raw(name).is_none() {
+                fields.0.insert(name.clone(), value);
+            }
+        }
         let pair = self.pair(&fields)?;
         let request = request(&fields)?;
         let tokens = fields.get::<Vec<IdAndBytes>>("prompt_tokens")?.map(prompt_tokens).transpose()?;
@@ -115,7 +137,7 @@ impl Starter {
             (None, Some(text)) => Prompt::Text(text),
             (None, None) => Prompt::Unknown,
         };
-        let parser = pair.parser(&request, prompt).map_err(Refusal::from)?;
+        let parser = pair.parser(&request, prompt).map_err(Refusal::from)?.keep_tokens();
         Ok(Started { parser, has_vocab: fields.raw("vocab").is_some() })
     }
 
@@ -140,7 +162,8 @@ impl Starter {
         match self.kept.iter().position(|(kept, _)| *kept == key) {
             Some(index) => self.kept[..=index].rotate_right(1),
             None => {
-                let setup = setup(fields, self.limits.clone())?;
+                let mut setup = setup(fields, self.limits.clone())?;
+                self.detect(&mut setup)?;
                 let pair = self.registry.pair(&setup)?;
                 if let Some(model) = fields.get::<String>("model")? {
                     check_tokens(&pair, &setup, &model)?;
@@ -151,6 +174,29 @@ impl Starter {
             }
         }
         Ok(self.kept[0].1.clone())
+    }
+}
+
+impl Starter {
+    /// The names that stand for `auto`, told from the chat template and the special tokens.
+    fn detect(&self, setup: &mut Setup) -> Result<(), Refusal> {
+        let template = setup.tokenizer_config.get("chat_template").and_then(Value::as_str).map(str::to_owned);
+        let special = setup.vocabulary.special.clone();
+        let has = |text: &str| special.contains_key(text);
+        let has_token: Option<&dyn Fn(&str) -> bool> = if special.is_empty() { None } else { Some(&has) };
+        let model_types: Vec<&str> = setup.model_type.as_deref().into_iter().collect();
+        let checkpoint = Checkpoint { template: template.as_deref(), has_token, model_types: &model_types };
+        let told = |half: Half, name: &Option<String>| match name.as_deref() {
+            Some(place::AUTO) if template.is_none() && special.is_empty() => Err(Refusal::start(
+                format!("{} auto needs the model's files", half.flag()),
+                "give the folder of the checkpoint with --model-dir, or `tokenizer_config` with its `chat_template`",
+            )),
+            Some(place::AUTO) => Ok(Some(self.registry.detect(half, &checkpoint)?.name)),
+            _ => Ok(name.clone()),
+        };
+        let names = (told(Half::Reasoning, &setup.reasoning_parser)?, told(Half::Tools, &setup.tool_parser)?);
+        (setup.reasoning_parser, setup.tool_parser) = names;
+        Ok(())
     }
 }
 
@@ -203,9 +249,13 @@ fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
 /// The request's fields; `tools` beside `request` replaces those in it.
 fn request(fields: &Fields<'_>) -> Result<Request, Refusal> {
     let mut request: Map<String, Value> = fields.get("request")?.unwrap_or_default();
-    if let Some(tools) = fields.get::<Vec<Value>>("tools")? {
-        request.insert("tools".to_owned(), Value::Array(tools));
+    if let Some(tools) = fields.get::<Value>("tools")? {
+        if !tools.is_array() && !tools.is_object() {
+            return Err(Refusal::start("`start.tools`: no list of tools", hint_for("tools")));
+        }
+        request.insert("tools".to_owned(), tools);
     }
+    tools::listed(&mut request)?;
     Ok(Request::from_openai(&Value::Object(request))?)
 }
 

@@ -13,6 +13,7 @@ mod stream;
 mod template_check;
 mod templates;
 mod usage;
+mod whole;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ fn json_is_the_message() {
         json!({
             "reasoning": "Which harbour?",
             "content": "I will look.",
-            "tool_calls": [{"name": "tide", "arguments": r#"{"harbour": "Looe", "days": 2}"#, "complete": true}],
+            "tool_calls": [{"name": "tide", "arguments": r#"{"harbour": "Looe", "days": 2}"#, "complete": true, "span": [46, 119]}],
             "finish_reason": "tool_calls",
             "reasoning_tokens": null,
             "reasoning_end_token": null,
@@ -60,7 +60,7 @@ fn chunks_change_the_events_and_not_the_message() {
     assert_eq!(joined("content", "text"), "I will look.");
     assert_eq!(joined("call_start", "name"), "tide");
     assert_eq!(joined("call_arguments", "json"), r#"{"harbour": "Looe", "days": 2}"#);
-    assert_eq!(events.last(), Some(&json!({"call_end": {"index": 0, "complete": true}})));
+    assert_eq!(events.last(), Some(&json!({"call_end": {"index": 0, "complete": true, "span": [46, 119]}})));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_cut_off_call_is_told() {
     let message = parse_json(&["--finish", "length"], cut);
     assert_eq!(
         message["tool_calls"],
-        json!([{"name": "tide", "arguments": r#"{"harbour": "Looe"#, "complete": false}])
+        json!([{"name": "tide", "arguments": r#"{"harbour": "Looe"#, "complete": false, "span": [46, 105]}])
     );
     assert_eq!(message["finish_reason"], "length");
     let out = parse(&["--finish", "length"], cut);

@@ -223,3 +223,30 @@ fn bodies_do_not_multiply_in_memory_and_a_small_process_lives() {
         assert!(more < 4 * body.len(), "{more} bytes for a body of {}: {}", body.len(), &body[..50]);
     }
 }
+
+#[test]
+fn the_log_says_what_it_serves_and_has_a_line_for_each_request() {
+    let gateway = Gateway::telling(&["--reasoning-parser", "qwen3"], Stdio::piped());
+    let answer = gateway.chat(r#"{"model": "any", "seed": 1, "messages": [{"role": "user", "content": "wombat"}]}"#);
+    assert!(answer["choices"].is_array(), "{answer}");
+    gateway.chat(r#"{"messages": [{"role": "user", "content": "wombat"}], "temperature": -1}"#);
+    // The line is written when the answer is over.
+    std::thread::sleep(Duration::from_millis(300));
+    let told = gateway.told();
+    for part in ["/docs", "formats: reasoning `qwen3`, tool calls none", "prompts: "] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("path=\"/v1/chat/completions\"")).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    for part in
+        ["method=POST", "status=200", "prompt_tokens=", "completion_tokens=", "first_ms=", "duration_ms=", "finish="]
+    {
+        assert!(lines[0].contains(part), "{part}: {}", lines[0]);
+    }
+    assert!(
+        lines[1].contains("status=400") && lines[1].contains("reason=\"BadRequestError temperature\""),
+        "{}",
+        lines[1]
+    );
+    assert!(!told.contains("wombat"), "{told}");
+}

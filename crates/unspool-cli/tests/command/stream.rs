@@ -119,9 +119,10 @@ fn a_refused_start_answers_once_and_the_next_works() {
         "request"
     );
     assert_eq!(refused(json!({"request": {"tool_choice": 5}})).0, "request");
+    assert_eq!(refused(json!({"tools": [{"type": "function"}]})).0, "request");
     for (field, value) in [
         ("reasoning_parser", json!(5)),
-        ("tools", json!({})),
+        ("tools", json!(5)),
         ("request", json!([])),
         ("prompt", json!([])),
         ("prompt_tokens", json!([[1]])),
@@ -236,7 +237,7 @@ fn limits_hold_for_all_replies_or_for_one() {
     };
     assert_eq!(calls(&[], reply("")), [2]);
     assert_eq!(
-        calls(&["--limit", "calls=1", "--limit", "head=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
+        calls(&["--limit", "calls=1", "--limit", "header=8KiB"], reply("") + &reply(", \"limits\": {\"calls\": 2}")),
         [1, 2]
     );
     let err = unspool(&["stream", "--limit", "cals=1"], "").refused();
@@ -348,4 +349,44 @@ fn an_answer_does_not_wait_for_more_input() {
     assert!(answer.contains("two"), "{answer}");
     drop(input);
     assert!(child.wait().expect("the command ends").success());
+}
+
+#[test]
+fn events_and_calls_say_where_they_stand() {
+    let start = json!({"start": {"reasoning_parser": "qwen3", "tool_parser": "hermes",
+        "tools": [{"type": "function", "function": {"name": "tide"}}]}});
+    let pieces = [
+        "<think>",
+        "Low?",
+        "</think>",
+        "It is ",
+        "low.",
+        "<tool_call>{\"name\": \"tide\", ",
+        "\"arguments\": {}}",
+        "</tool_call>",
+    ];
+    let mut lines = vec![start.to_string()];
+    lines
+        .extend(pieces.iter().zip(1_u32..).map(|(text, id)| json!({"delta": {"text": text, "ids": [id]}}).to_string()));
+    lines.push(json!({"finish": "stop"}).to_string());
+    let out = unspool(&["stream"], &(lines.join("\n") + "\n")).clean();
+    let answers: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let text = pieces.concat();
+    let at = |place: &Value, key: &str| {
+        let edge = |i: usize| usize::try_from(place[key][i].as_u64().expect("a number")).expect("small");
+        edge(0)..edge(1)
+    };
+    let mut seen = Vec::new();
+    for event in answers.iter().filter_map(|answer| answer["event"].as_object()) {
+        let (kind, place) = event.iter().next().expect("one kind");
+        seen.push((kind.as_str(), &text[at(place, "span")], pieces[at(place, "tokens")].concat()));
+    }
+    let call = text[text.find("<tool_call>").expect("a call")..].strip_suffix("</tool_call>").expect("its closer");
+    assert_eq!(seen[0], ("reasoning", "Low?", "Low?".to_owned()));
+    let content: String = seen.iter().filter(|(kind, ..)| *kind == "content").map(|(_, text, _)| *text).collect();
+    assert_eq!(content, "It is low.");
+    let end = seen.iter().find(|(kind, ..)| *kind == "call_end").expect("an end");
+    assert_eq!((end.1, end.2.as_str()), (call, call));
+    let message = &answers.last().expect("a message")["message"]["tool_calls"][0];
+    assert_eq!((&text[at(message, "span")], pieces[at(message, "tokens")].concat().as_str()), (call, call));
 }

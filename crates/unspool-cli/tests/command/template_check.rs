@@ -112,3 +112,38 @@ fn the_gateway_tells_of_a_template_that_does_not_fit() {
     assert_eq!(warning.lines().count(), 1, "{warning}");
     assert!(warning.contains("may not fit the parsers: a call: ") && warning.contains("(line 7)"), "{warning}");
 }
+
+#[test]
+fn a_written_template_fits_its_parsers() {
+    let written = unspool(&["template", "write", "qwen3_coder", "--reasoning-parser", "qwen3"], "").clean();
+    assert!(
+        written.starts_with("{#- Chat template for --reasoning-parser qwen3 --tool-call-parser qwen3_coder"),
+        "{written}"
+    );
+    let parsers = ["--reasoning-parser", "qwen3", "--tool-call-parser", "qwen3_coder"];
+    let run = check(&written, &parsers);
+    assert_eq!(run.code, Some(0), "{}", run.out);
+    let own = TempFile::new("words.txt", "Call what you need.\n");
+    let written = unspool(&["template", "write", "mistral/v3", "--instructions", own.path()], "").clean();
+    assert!(written.contains("[AVAILABLE_TOOLS]") && written.contains("Call what you need."), "{written}");
+    let alone = unspool(&["template", "write", "qwen3"], "");
+    assert!(alone.err.contains("shows no tools") && alone.err.contains("`qwen3_coder`"), "{}", alone.err);
+    assert!(!alone.warned().contains("offered"), "no tools are shown");
+    let refused = unspool(&["template", "write", "mistral/v9"], "").refused();
+    assert!(refused.contains("`v9`") && refused.contains("hint: its flavours are"), "{refused}");
+    let refused = unspool(&["template", "write", "jamba"], "").refused();
+    assert!(refused.contains("hint: take the checkpoint's own chat template"), "{refused}");
+}
+
+#[test]
+fn the_gateway_takes_a_template_by_the_name_of_its_format() {
+    let flags = ["--tool-call-parser", "hermes", "--enable-auto-tool-choice", "--chat-template", "format:hermes/qwen"];
+    let gateway = Gateway::start(&flags);
+    let body = serde_json::json!({"messages": [{"role": "user", "content": "When?"}],
+        "tools": [{"type": "function", "function": {"name": "tide"}}]});
+    let answer = gateway.ask("POST /v1/chat/completions/render", &body.to_string()).to_string();
+    assert!(
+        answer.contains("<|im_start|>assistant") && answer.contains("function_name") && answer.contains("tide"),
+        "{answer}"
+    );
+}

@@ -52,7 +52,7 @@ pub(super) struct CompletionBody {
 
 /// Answers a completions request.
 #[utoipa::path(
-    post, path = "/v1/completions", tag = "OpenAI", request_body = CompletionBody,
+    post, path = "/v1/completions", tag = "OpenAI", operation_id = "create_completion", request_body = CompletionBody,
     responses(
         (status = 200, description = "The raw output, with no parser in between"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),
@@ -132,7 +132,7 @@ impl RawFrame {
                 Piece::Tokens { text, .. } => all.push_str(&text),
                 Piece::Stopped { reason, at } => ending = (word(reason), at.unwrap_or_default()),
                 Piece::Usage { prompt, completion, .. } => usage = counts(prompt, completion),
-                Piece::Prompt(_) => {}
+                Piece::Prompt(_) | Piece::Native(_) => {}
             }
         }
         let (reason, at) = ending;
@@ -160,7 +160,7 @@ impl RawFrame {
             Ok(Piece::Stopped { reason, at }) => self.body(&json!([
                 {"index": 0, "text": "", "logprobs": null, "finish_reason": word(reason), "stop_reason": at}
             ])),
-            Ok(Piece::Prompt(_)) => return None,
+            Ok(Piece::Prompt(_) | Piece::Native(_)) => return None,
             Ok(Piece::Usage { .. }) if !with_usage => return None,
             Ok(Piece::Usage { prompt, completion, .. }) => {
                 let mut body = self.body(&json!([]));

@@ -1,6 +1,8 @@
 //! What stands around all endpoints: counting, request ids, keep-alive comments, cross-origin rules.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -13,6 +15,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::sse::KeepsAlive;
 use crate::config::HttpConfig;
+use crate::line;
 use crate::metrics::{Metrics, Surface};
 use crate::unique;
 
@@ -33,6 +36,71 @@ pub(super) async fn count(State(metrics): State<Arc<Metrics>>, request: Request,
         metrics.request(surface, response.status().as_u16());
     }
     response
+}
+
+/// Writes one line of the log for each request of the API, when its answer is over or its client is gone. What only asks how the
+/// gateway is has one at the level `debug`.
+pub(super) async fn log(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let written = line::begin();
+    let response = line::during(Arc::clone(&written), next.run(request)).await;
+    let told = Told { method, path, status: response.status().as_u16(), line: written };
+    response.map(|body| Body::new(Logged { body, _told: told }))
+}
+
+/// A body behind whose end a request's line is written.
+struct Logged {
+    body: Body,
+    _told: Told,
+}
+
+impl http_body::Body for Logged {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A request whose line is written when this goes.
+struct Told {
+    method: Method,
+    path: String,
+    status: u16,
+    line: line::Shared,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        // Paths that nobody serves are the client's own words.
+        let known = Surface::of_path(&self.path).is_some() || self.method == Method::POST && self.status < 400;
+        let path = if known { self.path.as_str() } else { "(other)" };
+        let (method, status, duration_ms) = (&self.method, self.status, ms(line.elapsed()));
+        let (first_ms, finish, backend) = (line.first.map(ms), line.finish, line.backend);
+        let reason = line.reason.as_deref();
+        if self.method == Method::POST {
+            tracing::info!(
+                %method, path, status, prompt_tokens = line.prompt, completion_tokens = line.completion, first_ms,
+                duration_ms, finish, backend, reason, "request"
+            );
+        } else {
+            tracing::debug!(%method, path = self.path, status, duration_ms, "request");
+        }
+    }
 }
 
 /// Refuses a body by its announced length, before a client that waits to be asked for it is asked.

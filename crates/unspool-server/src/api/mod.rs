@@ -88,6 +88,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/tokenize", post(text::tokenize))
         .route("/detokenize", post(text::detokenize))
         .route("/v1/models", get(service::models))
+        .route("/v1/models/{*id}", get(service::model))
+        .route("/", get(service::page))
+        .route("/ready", get(service::ready))
         .route("/health", get(service::health))
         .route("/ping", get(service::health).post(service::health))
         .route("/version", get(service::version))
@@ -103,7 +106,8 @@ pub fn router(app: Arc<App>) -> Router {
     }
     router = router
         .layer(middleware::from_fn_with_state(keys, auth::check))
-        .layer(middleware::from_fn_with_state(metrics, layers::count));
+        .layer(middleware::from_fn_with_state(metrics, layers::count))
+        .layer(middleware::from_fn(layers::log));
     if http.enable_request_id_headers {
         router = router.layer(middleware::from_fn(layers::request_id));
     }

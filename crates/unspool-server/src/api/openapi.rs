@@ -27,7 +27,9 @@ use crate::app::App;
         messages::serve,
         messages::count_tokens,
         service::models,
+        service::model,
         service::health,
+        service::ready,
         service::version,
         service::metrics,
         text::tokenize,
@@ -86,6 +88,20 @@ pub(super) async fn page() -> Html<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_operation_has_an_id_of_its_own() {
+        let document = serde_json::to_value(Document::openapi()).expect("it is JSON");
+        let operations = document["paths"].as_object().expect("there are paths").values();
+        let mut ids: Vec<String> = operations
+            .flat_map(|methods| methods.as_object().into_iter().flatten())
+            .map(|(_, operation)| operation["operationId"].as_str().expect("an operation has an id").to_owned())
+            .collect();
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "{ids:?}");
+    }
 
     #[test]
     fn every_answer_has_a_form_and_nothing_else_is_described() {

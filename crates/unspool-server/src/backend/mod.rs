@@ -63,6 +63,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// What its servers call their model, if they all have one.
+    fn model_name(&self) -> Option<String> {
+        None
+    }
+
     /// How each of its servers is; none: it is no server.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
         Box::pin(async { Vec::new() })
@@ -141,6 +146,29 @@ pub enum Piece {
     },
     /// How many tokens the prompt has, told before the end.
     Prompt(u64),
+    /// What a chat server has taken apart already.
+    Native(Native),
+}
+
+/// A part of an answer that needs no parser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Native {
+    /// A thought.
+    Reasoning(String),
+    /// A call begins.
+    CallStart {
+        /// Its id; empty: it has none.
+        id: String,
+        /// Its function.
+        name: String,
+    },
+    /// More of a call's arguments.
+    CallArguments {
+        /// Which of the server's calls, from 0.
+        call: usize,
+        /// A piece of JSON text.
+        json: String,
+    },
 }
 
 /// Why a backend stopped.

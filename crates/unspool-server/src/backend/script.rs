@@ -91,7 +91,7 @@ mod tests {
                 Piece::Tokens { text: more, .. } => text.push_str(&more),
                 Piece::Stopped { reason, at } => ending = Some((reason, at)),
                 Piece::Usage { completion, .. } => count = completion,
-                Piece::Prompt(_) => {}
+                Piece::Prompt(_) | Piece::Native(_) => {}
             }
         }
         let (reason, at) = ending.expect("a script ends with a reason");

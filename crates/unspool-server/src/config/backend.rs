@@ -34,11 +34,21 @@ pub enum RemoteKind {
     LlamaCpp,
     /// Text Generation Inference's `/generate_stream`.
     Tgi,
+    /// Any `/v1/chat/completions` server: messages in, text out, in which the markup may still stand.
+    Chat,
 }
 
 impl RemoteKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi];
+    pub const ALL: [Self; 6] = [Self::OpenAi, Self::Vllm, Self::Sglang, Self::LlamaCpp, Self::Tgi, Self::Chat];
+}
+
+impl RemoteKind {
+    /// Whether servers of this kind make prompts of conversations.
+    #[must_use]
+    pub fn makes_prompts(self) -> bool {
+        matches!(self, Self::Vllm | Self::LlamaCpp | Self::Chat)
+    }
 }
 
 impl fmt::Display for RemoteKind {
@@ -49,6 +59,7 @@ impl fmt::Display for RemoteKind {
             Self::Sglang => "sglang",
             Self::LlamaCpp => "llamacpp",
             Self::Tgi => "tgi",
+            Self::Chat => "chat",
         })
     }
 }
@@ -102,6 +113,7 @@ mod tests {
             "openai:https://host",
             "vllm:http://a,http://b",
             "tgi:http://c",
+            "chat:https://c/v1",
         ] {
             assert_eq!(text.parse::<BackendSpec>().map(|spec| spec.to_string()).as_deref(), Ok(text));
         }

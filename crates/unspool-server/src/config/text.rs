@@ -7,6 +7,32 @@ use crate::error::StartupError;
 /// Longest text to be tokenized by default, in characters: more than the longest contexts hold.
 const LONGEST_TEXT: usize = 4_000_000;
 
+/// What `--chat-template` says: a word, or a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateChoice<'a> {
+    /// Nothing: the model's own files, or the backend.
+    Unsaid,
+    /// `chatml`: the simple prompts of this gateway.
+    ChatMl,
+    /// `none`: no prompts; only raw completions are served.
+    Nothing,
+    /// A template: a file, a name, or its text.
+    Given(&'a str),
+}
+
+impl<'a> TemplateChoice<'a> {
+    /// What the flag's value says. Further words belong here; a file of such a name is given as `./chatml`.
+    #[must_use]
+    pub fn of(flag: Option<&'a str>) -> Self {
+        match flag {
+            None => Self::Unsaid,
+            Some("chatml") => Self::ChatMl,
+            Some("none") => Self::Nothing,
+            Some(template) => Self::Given(template),
+        }
+    }
+}
+
 /// How far prompts and tokens are made here.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Templates and tokens"))]

@@ -2,6 +2,7 @@
 
 mod body;
 mod form;
+mod offered;
 mod tools;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use self::tools::ToolRules;
 use crate::bounds::not_json;
 use crate::error::ApiError;
 use crate::hash::request_hash;
+use crate::hosted::Ignored;
 
 /// Most answers to one request.
 const MOST_ANSWERS: i64 = 128;
@@ -42,6 +44,8 @@ pub struct ChatRequest {
     pub add_special_tokens: bool,
     /// The tools, as they came.
     pub tools: Vec<Value>,
+    /// What was left out of them.
+    pub(crate) ignored: Ignored,
     /// What the parser needs.
     pub parse: Request,
     /// The form of the answer.
@@ -64,6 +68,8 @@ pub struct ChatRequest {
     pub hash: u64,
     /// Whether the beginning of the conversation may be dropped where it is too long.
     pub may_drop: bool,
+    /// Whether system messages may be merged into the first, where the template takes none behind it.
+    pub merges_system: bool,
 }
 
 /// How an answer is made.
@@ -154,6 +160,9 @@ const OWN_FIELDS: [&str; 36] = [
 /// A field that vLLM refuses without a flag that this gateway does not have, and why.
 const REFUSED: [(&str, &str); 1] = [("mm_processor_kwargs", "processor arguments in the request are not allowed here")];
 
+/// How much a model may be asked to think.
+const EFFORTS: [&str; 8] = ["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
 impl ChatRequest {
     /// Whether there must be a call.
     #[must_use]
@@ -166,6 +175,7 @@ impl ChatRequest {
     /// # Errors
     /// What vLLM refuses, with the field in question.
     pub fn read(mut body: Value, rules: ToolRules) -> Result<Self, ApiError> {
+        let ignored = offered::tidy(&mut body)?;
         // Tools and the raw messages can be most of a body, so they are not copied.
         let tools = body.get_mut("tools").filter(|tools| tools.is_array()).map(Value::take);
         let parsed: ChatBody = read_body(&body)?;
@@ -184,6 +194,7 @@ impl ChatRequest {
         };
         let mut request = Self {
             hash: request_hash(&object),
+            ignored,
             tools: list(object.get_mut("tools").map(Value::take)),
             raw_messages: list(object.get_mut("messages").map(Value::take)),
             documents: object.get_mut("documents").map(Value::take).filter(|value| !value.is_null()),
@@ -202,6 +213,7 @@ impl ChatRequest {
             response_format: parsed.response_format,
             parse,
             may_drop: false,
+            merges_system: false,
         };
         if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
             // A call must come, so the answer has no form; vLLM passes over it too.
@@ -229,6 +241,28 @@ impl ChatRequest {
                 && (!text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_err())
         };
         self.messages.iter().position(|message| message.calls().iter().any(is_odd))
+    }
+
+    /// Whether the model is told something beforehand that does not stand at the beginning, or more than once.
+    #[must_use]
+    pub fn has_late_system(&self) -> bool {
+        self.messages.iter().skip(1).any(is_system)
+    }
+
+    /// Merges what the model is told beforehand into one message at the beginning.
+    pub fn merge_system(&mut self) {
+        if self.messages.len() != self.raw_messages.len() {
+            return;
+        }
+        let said: Vec<String> =
+            self.messages.iter().filter(|message| is_system(message)).map(|m| m.text().into_owned()).collect();
+        let text = said.join("\n\n");
+        let mut system = self.messages.iter().map(is_system).collect::<Vec<_>>().into_iter();
+        self.raw_messages.retain(|_| !system.next().unwrap_or_default());
+        self.messages.retain(|message| !is_system(message));
+        self.raw_messages.insert(0, serde_json::json!({"role": "system", "content": text}));
+        let content = Some(MessageContent::Text(text));
+        self.messages.insert(0, ChatMessage { role: "system".to_owned(), content, ..ChatMessage::default() });
     }
 
     /// Drops about this share of the conversation from its front, up to where a user speaks; whether anything was dropped. What
@@ -283,6 +317,10 @@ impl ChatRequest {
     }
 }
 
+fn is_system(message: &ChatMessage) -> bool {
+    matches!(message.role.as_str(), "system" | "developer")
+}
+
 fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> {
     if body.messages.is_empty() {
         return Err(ApiError::bad_field("messages", "`messages` must hold one message at least"));
@@ -294,6 +332,14 @@ fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> 
     }
     if body.logprobs == Some(true) || body.top_logprobs.is_some_and(|count| count > 0) {
         return Err(ApiError::bad_field("logprobs", "log probabilities are not available"));
+    }
+    if let Some(index) = body.messages.iter().position(|message| message.role == "user" && message.content.is_none()) {
+        let message = "a user's message needs a `content`, a text or a list of parts";
+        return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
+    }
+    if let Some(effort) = object.get("reasoning_effort").and_then(Value::as_str).filter(|own| !EFFORTS.contains(own)) {
+        let message = format!("`reasoning_effort` is `{effort}`; it must be one of {}", EFFORTS.join(", "));
+        return Err(ApiError::bad_field("reasoning_effort", message));
     }
     if body.continue_final_message == Some(true) && body.add_generation_prompt == Some(true) {
         let message = "`continue_final_message` and `add_generation_prompt` cannot both be true";

@@ -56,13 +56,17 @@ async fn tokens_that_were_computed_before_are_told() {
     gateway.stop().await;
 }
 
+fn simply_prompted() -> ServeConfig {
+    ServeConfig { chat_template: Some("chatml".to_owned()), ..ServeConfig::default() }
+}
+
 #[tokio::test]
 async fn a_message_begins_with_the_tokens_of_its_prompt() {
     let counted = |text: &str, count: u64| {
         with(piece(text, Value::Null), json!({"usage": {"prompt_tokens": 50, "completion_tokens": count}}))
     };
     let all = vec![counted("Low", 1), counted(" tide", 2), piece("", "stop")];
-    let gateway = in_front(RemoteKind::Vllm, all, 0, ServeConfig::default()).await;
+    let gateway = in_front(RemoteKind::Vllm, all, 0, simply_prompted()).await;
     let text = gateway.post("/v1/messages", &ask(json!({"stream": true}))).await.text().await.expect("a stream");
     let events = Events::of(&text);
     let (name, first) = &events.0[0];

@@ -13,7 +13,7 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
+use unspool_server::{BackendSpec, ChatConfig, RemoteKind, ServeConfig};
 
 use crate::common::{Choice, Events, Gateway, WIRES, chat, json_of, pair, plain_chat, replaying, with};
 
@@ -180,8 +180,10 @@ async fn the_backend_gets_a_prompt_and_the_requests_fields() {
 #[tokio::test]
 async fn the_backend_is_asked_for_what_the_parsers_need() {
     let sent = || Plan::Send { kind: "text/event-stream", chunks: vec![ending("stop")], then: Then::End };
-    let (server, url) = Server::start((0..4).map(|_| sent()).collect()).await;
-    let gateway = gateway(&url, ServeConfig { reasoning_parser: None, ..pair("qwen3", "hermes") }).await;
+    let (server, url) = Server::start((0..5).map(|_| sent()).collect()).await;
+    let config = ServeConfig { reasoning_parser: None, ..pair("qwen3", "hermes") };
+    let chat_config = ChatConfig { backend_extensions: true, ..ChatConfig::default() };
+    let gateway = gateway(&url, ServeConfig { chat: chat_config, ..config.clone() }).await;
     let skips = |body: &Value| (body["skip_special_tokens"].clone(), body["spaces_between_special_tokens"].clone());
     let form = json!({"response_format": {"type": "json_object"}, "skip_special_tokens": true});
     let with = |choice: Value| {
@@ -201,6 +203,14 @@ async fn the_backend_is_asked_for_what_the_parsers_need() {
         let expected = if kept { (json!(false), json!(false)) } else { (json!(true), Value::Null) };
         assert_eq!(skips(&body), expected, "{request}");
         assert_eq!(body["response_format"].is_object(), formed, "{request}");
+    }
+    gateway.stop().await;
+    // A server that does not say that it is a vLLM is sent nothing that OpenAI's completions lack.
+    let gateway = self::gateway(&url, config).await;
+    gateway.whole(&chat(json!({"min_tokens": 3}))).await;
+    let (_, body) = server.seen();
+    for field in ["skip_special_tokens", "spaces_between_special_tokens", "add_special_tokens", "min_tokens"] {
+        assert!(body.get(field).is_none(), "{field}: {body}");
     }
     gateway.stop().await;
 }

@@ -122,7 +122,7 @@ impl Gateway {
         L: axum::serve::Listener,
         L::Addr: std::fmt::Debug,
     {
-        let app = App::new(config).expect("the settings of a test are right");
+        let app = App::new(&prompted(config)).expect("the settings of a test are right");
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let ended = unspool_server::serve(listener, Arc::new(app), async {
@@ -163,6 +163,17 @@ impl Gateway {
         assert_eq!(response.status(), 200);
         let text = response.text().await.expect("the stream can be read");
         Folded::of(&text)
+    }
+}
+
+/// With the simple prompts, where no template is known and no server makes prompts.
+fn prompted(config: &ServeConfig) -> ServeConfig {
+    let known = config.model_dir.is_some() || config.chat_template.is_some();
+    match &config.backend {
+        BackendSpec::Remote { kind, .. } if !known && !kind.makes_prompts() => {
+            ServeConfig { chat_template: Some("chatml".to_owned()), ..config.clone() }
+        }
+        _ => config.clone(),
     }
 }
 

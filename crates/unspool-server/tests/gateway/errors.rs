@@ -57,7 +57,9 @@ async fn bad_fields_are_named() {
         (json!({"stream_options": {"include_usage": true}}), "stream_options"),
         (json!({"logprobs": true}), "logprobs"),
         (json!({"chat_template": "{{ messages }}"}), "chat_template"),
-        (json!({"tools": [{"type": "web_search"}]}), "tools[0]"),
+        (json!({"tools": [{"type": "retrieval"}]}), "tools[0]"),
+        (json!({"messages": [{"role": "user", "content": null}]}), "messages[0].content"),
+        (json!({"reasoning_effort": "bogus"}), "reasoning_effort"),
         (json!({"tools": [{"type": "function", "function": {}}]}), "tools[0].function.name"),
         (json!({"tools": [{"type": "function"}]}), "tools[0].function.name"),
         (json!({"tools": [{"function": {"name": "tide"}}]}), "tools[0]"),
@@ -219,6 +221,7 @@ fn faults_at_start_up_name_their_place() {
         (
             ServeConfig {
                 backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://".into()] },
+                chat_template: Some("chatml".to_owned()),
                 ..base()
             },
             vec!["address"],
@@ -235,7 +238,7 @@ fn faults_at_start_up_name_their_place() {
 async fn an_address_that_is_taken_is_an_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
     let port = listener.local_addr().expect("a listener has an address").port();
-    let config = ServeConfig { host: "127.0.0.1".into(), port, ..ServeConfig::default() };
+    let config = ServeConfig { host: Some("127.0.0.1".to_owned()), port, ..ServeConfig::default() };
     let error = unspool_server::run(&config, |_| panic!("it listens")).await.expect_err("the port is taken");
     assert!(error.message.contains(&port.to_string()) && error.hint.is_some_and(|hint| hint.contains("--port")));
 }

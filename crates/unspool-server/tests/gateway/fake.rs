@@ -76,6 +76,7 @@ impl Fake {
 
     fn event(&self, text: &str, ids: &[u32], count: usize) -> Value {
         match self.kind {
+            RemoteKind::Chat => json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]}),
             RemoteKind::OpenAi | RemoteKind::Vllm => {
                 let mut choice = json!({"index": 0, "text": text, "finish_reason": null});
                 if self.ids {
@@ -94,7 +95,7 @@ impl Fake {
 
     fn ending(&self, count: usize) -> Vec<Value> {
         match self.kind {
-            RemoteKind::OpenAi | RemoteKind::Vllm => vec![
+            RemoteKind::OpenAi | RemoteKind::Vllm | RemoteKind::Chat => vec![
                 json!({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}),
                 json!({"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": count}}),
             ],

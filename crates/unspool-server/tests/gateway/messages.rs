@@ -302,7 +302,7 @@ async fn bad_requests_are_refused_in_words() {
             "`input`",
         ),
         (json!({"stop_sequences": ["a", "b", "c", "d", "e"]}), "`stop_sequences`"),
-        (json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}), "`web_search_20250305`"),
+        (json!({"tools": [{"type": "unheard_20250305", "name": "web_search"}]}), "`unheard_20250305`"),
         (json!({"tools": [{"name": "a"}]}), "`input_schema`"),
         (json!({"tools": tools(), "tool_choice": {"type": "tool", "name": "rain"}}), "`rain`"),
         (json!({"tools": tools(), "tool_choice": {"type": "tool"}}), "names no tool"),
@@ -313,7 +313,6 @@ async fn bad_requests_are_refused_in_words() {
         (json!({"thinking": {"type": "enabled"}}), "`budget_tokens`"),
         (json!({"thinking": {"type": "maybe"}}), "`maybe`"),
         (json!({"output_config": {"format": {"type": "yaml"}}}), "`yaml`"),
-        (json!({"mcp_servers": [{"type": "url", "url": "https://example.org"}]}), "`mcp_servers`"),
         (json!({"temperature": -1.0}), "`temperature`"),
     ] {
         let response = gateway.post("/v1/messages", &ask(more.clone())).await;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
+use unspool_server::{App, BackendSpec, RemoteKind, ServeConfig};
 
 use crate::common::{Choice, Gateway, json_of, pair, plain_chat};
 use crate::model::with_model;
@@ -343,9 +343,48 @@ async fn without_the_model_the_server_makes_the_prompt() {
         assert_eq!((&seen[0].1["messages"], &seen[0].1["chat_template_kwargs"]), (&body["messages"], &kwargs));
         assert_eq!(seen.last().expect("it was asked").1["prompt"], prompt, "{kind}");
     }
+}
+
+#[tokio::test]
+async fn a_prompt_is_never_made_up() {
+    let body = plain_chat(json!({}));
+    let said = |kind, url: &str, template: Option<&str>| ServeConfig {
+        model_dir: None,
+        chat_template: template.map(str::to_owned),
+        ..remote(kind, vec![url.to_owned()])
+    };
+    let nowhere = "http://127.0.0.1:1";
+    for kind in [RemoteKind::OpenAi, RemoteKind::Sglang, RemoteKind::Tgi] {
+        let error = App::new(&said(kind, nowhere, None)).err().expect("nobody makes prompts");
+        let hint = error.hint.unwrap_or_default();
+        assert!(error.message.contains("nobody makes prompts"), "{kind}: {}", error.message);
+        for way in ["--model-dir", "--chat-template FILE", "chatml", "none", "chat:URL"] {
+            assert!(hint.contains(way), "{kind}: {hint}");
+        }
+    }
+    // A server that should make them and does not.
     let (server, url) = Server::start(Deed::Send(vllm())).await;
-    let gateway = Gateway::start(ServeConfig { model_dir: None, ..remote(RemoteKind::Vllm, vec![url]) }).await;
+    let gateway = Gateway::start(said(RemoteKind::Vllm, &url, None)).await;
+    let refused = gateway.post("/v1/chat/completions", &body).await;
+    assert_eq!(refused.status(), 501);
+    assert!(json_of(refused).await["error"]["message"].as_str().is_some_and(|words| words.contains("--model-dir")));
+    gateway.stop().await;
+    server.seen();
+    // Simple prompts, for who asks for them.
+    let gateway = Gateway::start(said(RemoteKind::Vllm, &url, Some("chatml"))).await;
     gateway.whole(&body).await;
     let asked = server.seen().pop().expect("it was asked").1;
     assert_eq!(asked["prompt"], "<|im_start|>user\nHow is the tide?<|im_end|>\n<|im_start|>assistant\n");
+    gateway.stop().await;
+    // Raw completions alone.
+    let gateway = Gateway::start(said(RemoteKind::OpenAi, &url, Some("none"))).await;
+    for (path, body) in [
+        ("/v1/chat/completions", body),
+        ("/v1/responses", json!({"input": "a"})),
+        ("/v1/messages", json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}]})),
+    ] {
+        assert_eq!(gateway.post(path, &body).await.status(), 501, "{path}");
+    }
+    assert_eq!(gateway.post("/v1/completions", &json!({"prompt": "a"})).await.status(), 200);
+    gateway.stop().await;
 }

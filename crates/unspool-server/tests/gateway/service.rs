@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 use unspool_server::config::{Incomplete, JsonList, ReasoningField};
-use unspool_server::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig};
+use unspool_server::{AnswerConfig, BackendSpec, HttpConfig, RemoteKind, ServeConfig};
 
-use crate::common::{Folded, Gateway, WIRES, chat, file, json_of, pair, plain_chat, replaying, with};
+use crate::common::{Folded, Gateway, WIRES, chat, file, json_of, pair, plain_chat, replaying, server_of, with};
 
 async fn get(gateway: &Gateway, path: &str) -> reqwest::Response {
     gateway.client.get(format!("{}{path}", gateway.base)).send().await.expect("the gateway answers")
@@ -104,7 +105,8 @@ async fn every_documented_path_is_served_and_every_surface_documented() {
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().expect("a path has methods") {
             let method = method.to_uppercase().parse::<reqwest::Method>().expect("it is a method");
-            let request = gateway.client.request(method.clone(), format!("{}{path}", gateway.base));
+            let request =
+                gateway.client.request(method.clone(), format!("{}{}", gateway.base, path.replace("{id}", "mock")));
             let status = request.send().await.expect("the gateway answers").status();
             assert!(status != 404 && status != 405, "{method} {path}: {status}");
             assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{operation}");
@@ -122,6 +124,16 @@ async fn every_documented_path_is_served_and_every_surface_documented() {
         for field in fields {
             assert!(document["components"]["schemas"][body]["properties"].get(*field).is_some(), "{body}.{field}");
         }
+    }
+    let card = json_of(get(&gateway, "/v1/models/mock").await).await;
+    assert_eq!((&card["id"], &card["object"]), (&json!("mock"), &json!("model")));
+    let missing = get(&gateway, "/v1/models/a/b").await;
+    assert_eq!(missing.status(), 404);
+    assert_eq!(json_of(missing).await["error"]["param"], "model");
+    let first = get(&gateway, "/").await.text().await.expect("a page");
+    for link in ["docs", "openapi.json", "v1/models", "health", "ready", "metrics"] {
+        assert!(first.contains(&format!("href=\"{link}\"")), "{link}");
+        assert_eq!(get(&gateway, &format!("/{link}")).await.status(), 200, "{link}");
     }
     let page = get(&gateway, "/docs").await;
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
@@ -376,4 +388,42 @@ async fn a_socket_can_stand_in_for_a_port() {
     assert!(text.starts_with("HTTP/1.1 200") && text.contains(env!("CARGO_PKG_VERSION")), "{text}");
     server.abort();
     std::fs::remove_file(&path).expect("the socket is still there");
+}
+
+#[tokio::test]
+async fn whether_a_backend_answers_is_told() {
+    let gone = Gateway::start(ServeConfig {
+        backend: BackendSpec::Remote { kind: RemoteKind::Vllm, urls: vec!["http://127.0.0.1:1".into()] },
+        ..ServeConfig::default()
+    })
+    .await;
+    assert_eq!(get(&gone, "/health").await.status(), 200, "the gateway itself lives");
+    let told = get(&gone, "/ready").await;
+    assert_eq!(told.status(), 503);
+    assert_eq!(json_of(told).await, json!({"ready": false, "backends": [false]}));
+    gone.stop().await;
+    let url = server_of(|path| match path {
+        "/v1/models" => json!({"data": [{"id": "far/away", "max_model_len": 100}]}).to_string().into_response(),
+        _ => axum::http::StatusCode::OK.into_response(),
+    });
+    let backend = BackendSpec::Remote { kind: RemoteKind::Vllm, urls: vec![url.await] };
+    let there = Gateway::start(ServeConfig { backend, ..ServeConfig::default() }).await;
+    assert_eq!(json_of(get(&there, "/ready").await).await, json!({"ready": true, "backends": [true]}));
+    assert_eq!(json_of(get(&there, "/v1/models/far/away").await).await["max_model_len"], 100);
+    // The metrics call the model what the list calls it.
+    let named = metric(&there, "unspool_calls_total", &["model=\"far/away\""]).await;
+    assert_eq!(named, 0.0);
+    let text = get(&there, "/metrics").await.text().await.expect("metrics are text");
+    assert!(text.contains("unspool_calls_total{model=\"far/away\""), "{text}");
+    there.stop().await;
+}
+
+#[test]
+fn without_a_key_only_this_machine_is_let_in() {
+    let key = || vec!["a".into()];
+    let host = || Some("10.0.0.1".to_owned());
+    assert_eq!(ServeConfig::default().address(), "127.0.0.1");
+    assert_eq!(ServeConfig { api_key: key(), ..ServeConfig::default() }.address(), "0.0.0.0");
+    assert_eq!(ServeConfig { api_key: key(), host: host(), ..ServeConfig::default() }.address(), "10.0.0.1");
+    assert_eq!(ServeConfig { host: host(), ..ServeConfig::default() }.address(), "10.0.0.1");
 }

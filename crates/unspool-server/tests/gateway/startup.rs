@@ -64,9 +64,17 @@ fn every_refusal_of_a_setting_has_a_hint() {
         (
             ServeConfig {
                 backend: BackendSpec::Remote { kind: RemoteKind::OpenAi, urls: vec!["http://[".into()] },
+                chat_template: Some("chatml".to_owned()),
                 ..plain()
             },
             "address cannot be used",
+        ),
+        (
+            ServeConfig {
+                backend: BackendSpec::Remote { kind: RemoteKind::Tgi, urls: vec!["http://a".into()] },
+                ..plain()
+            },
+            "nobody makes prompts for --backend tgi",
         ),
     ] {
         refused(&config, part);
@@ -77,7 +85,7 @@ fn every_refusal_of_a_setting_has_a_hint() {
 async fn places_that_cannot_be_listened_on_have_a_hint() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
     let port = taken.local_addr().expect("a listener has an address").port();
-    let host = |host: &str, port: u16| ServeConfig { host: host.into(), port, ..ServeConfig::default() };
+    let host = |host: &str, port: u16| ServeConfig { host: Some(host.to_owned()), port, ..ServeConfig::default() };
     let uds = HttpConfig { uds: Some("no/such/folder/socket".into()), ..HttpConfig::default() };
     for (config, part, hint) in [
         (host("127.0.0.1", port), port.to_string(), "--port"),

@@ -1,5 +1,7 @@
 //! The body `json`: the arguments of one call as JSON, passed on as the model writes them.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Eof, Follow, Out, Repair, Status, Step};
@@ -79,8 +81,13 @@ impl JsonOut for Passed<'_> {
     #[inline]
     fn json(&mut self, text: &str) {
         if !text.is_empty() {
-            self.out.args(text);
+            self.out.args_of(text, text);
         }
+    }
+
+    #[inline]
+    fn json_at(&mut self, text: &str, place: Range<isize>) {
+        self.out.args_at(text, Some(self.base + place.start..self.base + place.end));
     }
 
     fn doubled(&mut self, at: isize, escape: &str) {
@@ -212,7 +219,7 @@ fn raw(spec: &JsonSpec, cx: &mut Cx<'_>, input: &str, from: usize) -> Step {
     let blank = bytes[from..end].iter().rev().take(cx.limits.blank).take_while(|b| is_blank(**b)).count();
     let end = end - blank;
     if from < end {
-        cx.out.args(&input[from..end]);
+        cx.out.args_of(&input[from..end], &input[from..end]);
     }
     match found {
         Some((_, Match::Full(_))) => done(end, false),

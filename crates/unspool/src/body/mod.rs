@@ -19,7 +19,10 @@ mod testing;
 pub(crate) use machine::{BodyMachine, BodySpec};
 pub(crate) use tag::{ClosingTag, unclosed};
 
+use std::ops::Range;
+
 use crate::diagnostic::DiagnosticKind;
+use crate::json::write::string_of;
 use crate::limits::Limits;
 use crate::scan::Literal;
 use crate::schema::FunctionSchema;
@@ -62,8 +65,18 @@ pub(crate) enum Eof {
 
 /// Takes what a body writes.
 pub(crate) trait Out {
-    /// A piece of the JSON text of the arguments.
+    /// A piece of the JSON text of the arguments that the body writes itself.
     fn args(&mut self, json: &str);
+    /// A piece of JSON that was made of `text`, or is it: a slice of the step's input, or else one whose place is not known.
+    fn args_of(&mut self, json: &str, text: &str) {
+        let _ = text;
+        self.args(json);
+    }
+    /// A piece of JSON that was made of this range, from the start of the step's input; below 0: in the input of an earlier one.
+    fn args_at(&mut self, json: &str, place: Option<Range<isize>>) {
+        let _ = place;
+        self.args(json);
+    }
     /// Something odd; `at` is an offset in the input of this step.
     fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
     /// A slip of the model that was mended.
@@ -88,9 +101,23 @@ pub(crate) fn unplaced(out: &mut dyn Out, at: usize, text: &str) {
     out.report(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
 }
 
+/// Writes the inside of a JSON string for `text`, which begins at `at` in this step's input; below 0: in an earlier one.
+pub(crate) fn give_string(out: &mut dyn Out, text: &str, at: isize) {
+    let mut from = at;
+    string_of(text, |json, source| {
+        let end = from + source.len().cast_signed();
+        out.args_at(json, Some(from..end));
+        from = end;
+    });
+}
+
 /// Writes what a value became. `text` is the value as the model wrote it, which ends `end` bytes into this step's input.
 pub(crate) fn give(converted: &Converted<'_>, out: &mut dyn Out, text: &str, end: usize) {
-    converted.write(&mut |json| out.args(json));
+    let mut from = end.cast_signed() - text.len().cast_signed();
+    converted.write(&mut |json| {
+        out.args_at(json, Some(from..end.cast_signed()));
+        from = end.cast_signed();
+    });
     if let Converted::Repaired(json) = converted {
         let at = end.cast_signed() - text.len().cast_signed();
         out.repaired(Repair {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Out, Status};
-use crate::json::write::string_piece;
+use crate::json::write::string_of;
 
 /// How far the object is written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl Object {
     /// Begins a member.
     pub(super) fn key(&mut self, out: &mut dyn Out, key: &str) {
         out.args(if self.has_members { ", \"" } else { "{\"" });
-        string_piece(key, |piece| out.args(piece));
+        string_of(key, |piece, from| out.args_of(piece, from));
         out.args("\": ");
         self.has_members = true;
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
 use crate::format::file::Filter;
+use crate::span::Span;
 
 use backslash::Backslash;
 use citations::{Citations, Gone};
@@ -72,6 +73,9 @@ pub(crate) struct Filters {
     last: Option<Field>,
     /// Where in the output the next text begins.
     at: u64,
+    /// The text that was read and not given out yet: where it begins and ends.
+    from: u64,
+    read: u64,
     /// Room for the text between two stages, kept so that a delta needs no memory of its own.
     #[serde(skip)]
     room: [String; 2],
@@ -81,7 +85,7 @@ impl Filters {
     /// The filters of these names.
     pub(crate) fn new(names: &[Filter]) -> Self {
         let stages = || names.iter().map(|name| Stage::new(*name)).collect();
-        Self { reasoning: stages(), content: stages(), last: None, at: 0, room: Default::default() }
+        Self { reasoning: stages(), content: stages(), last: None, at: 0, from: 0, read: 0, room: Default::default() }
     }
 
     #[inline]
@@ -92,6 +96,14 @@ impl Filters {
     /// A sink that filters on the way to `sink`.
     pub(crate) fn over<'a, S: Sink>(&'a mut self, sink: &'a mut S) -> Filtering<'a, S> {
         Filtering { filters: self, sink }
+    }
+
+    /// Text from this place comes next.
+    fn begin(&mut self, span: Span) {
+        if span.start != self.read {
+            self.from = span.start;
+        }
+        (self.at, self.read) = (span.start, span.end);
     }
 
     /// Gives out what the filters held.
@@ -113,7 +125,9 @@ impl Filters {
         let at = self.at;
         self.at += text.len() as u64;
         if !over && stages.iter().all(|stage| stage.passes(text)) {
-            sink.event(field.said(text));
+            let span = Span::new(self.from, self.read.max(self.from));
+            self.from = span.end;
+            sink.event_at(field.said(text), span);
             return;
         }
         let [now, next] = &mut self.room;
@@ -128,9 +142,12 @@ impl Filters {
             stage.push((now, at), over, next, &mut gone);
             std::mem::swap(now, next);
         }
-        if !now.is_empty() {
-            sink.event(field.said(now));
+        if now.is_empty() {
+            return;
         }
+        let span = Span::new(self.from, self.read.max(self.from));
+        self.from = span.end;
+        sink.event_at(field.said(now), span);
     }
 }
 
@@ -141,11 +158,12 @@ pub(crate) struct Filtering<'a, S> {
 }
 
 impl<S: Sink> Sink for Filtering<'_, S> {
-    fn text_at(&mut self, offset: u64) {
-        self.filters.at = offset;
+    fn event(&mut self, event: Event<'_>) {
+        let at = self.filters.at;
+        self.event_at(event, Span::empty(at));
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
         let (field, text) = match event {
             Event::Reasoning(text) => (Field::Reasoning, text),
             Event::Content(text) => (Field::Content, text),
@@ -153,7 +171,7 @@ impl<S: Sink> Sink for Filtering<'_, S> {
                 if !matches!(other, Event::Diagnostic(_)) {
                     self.filters.flush(self.sink);
                 }
-                self.sink.event(other);
+                self.sink.event_at(other, span);
                 return;
             }
         };
@@ -161,6 +179,7 @@ impl<S: Sink> Sink for Filtering<'_, S> {
             self.filters.flush(self.sink);
         }
         self.filters.last = Some(field);
+        self.filters.begin(span);
         self.filters.run(field, text, false, self.sink);
     }
 }
@@ -182,8 +201,7 @@ mod tests {
             let mut at = 0;
             for piece in pieces {
                 let mut filtering = filters.over(&mut sink);
-                filtering.text_at(at);
-                filtering.event(Event::Content(piece));
+                filtering.event_at(Event::Content(piece), Span::of(at, piece));
                 at += piece.len() as u64;
             }
             filters.finish(&mut sink);

@@ -1,5 +1,7 @@
 //! What each pattern does.
 
+use crate::span::Span;
+
 use super::Flow;
 use super::scanset::{Action, Found, Pattern};
 use super::state::{Mode, Place};
@@ -73,14 +75,16 @@ impl Flow<'_> {
         let w = self.w;
         let text = &w[self.pos..to];
         if self.tables.words.into_content && self.s.place.thinks() {
+            self.text_at = self.offset(self.pos);
             self.content(text);
         } else if self.s.place.thinks() {
             self.tokens.reason(self.offset(self.pos), self.offset(to));
             if !goes {
+                self.s.reasoning_gap_at.grow(self.s.reasoning_gap.is_empty(), Span::of(self.offset(self.pos), text));
                 self.s.reasoning_gap.push_str(text);
             }
         } else if !goes && !matches!(self.s.place, Place::Gap | Place::GapAfter | Place::Block) {
-            self.content_gap(text);
+            self.content_gap(text, self.offset(self.pos));
         }
         self.pos = to;
     }
@@ -117,6 +121,7 @@ impl Flow<'_> {
     fn keep_marker(&mut self, marker: usize, end: usize) {
         if self.tables.words.into_content {
             let w = self.w;
+            self.text_at = self.offset(marker);
             self.content(&w[marker..end]);
         }
     }

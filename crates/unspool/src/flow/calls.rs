@@ -1,9 +1,12 @@
 //! Calls: their announcement, their body, their closers.
 
+use std::ops::Range;
+
 use crate::body::{BodyMachine, Cx, Eof, Out, Repair, Status};
 use crate::diagnostic::DiagnosticKind;
 use crate::event::Event;
 use crate::request::IncompleteCalls;
+use crate::span::Span;
 
 use super::numbered::FormId;
 use super::state::{Call, Mode, OpenCall, Origin, Place};
@@ -34,6 +37,9 @@ struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
+    /// The bytes that the body reads in this step, and where in the output they begin.
+    input: &'a str,
+    offset: u64,
     diagnostics: Vec<Noted>,
 }
 
@@ -51,14 +57,41 @@ struct Noted {
 impl<'a> Writer<'a> {
     /// Writes for an open call, at most so many bytes.
     #[inline]
-    fn new(sink: &'a mut dyn crate::event::Sink, open: Option<&'a mut OpenCall>, most: usize) -> Self {
-        Self { sink, open, most, diagnostics: Vec::new() }
+    fn new(
+        sink: &'a mut dyn crate::event::Sink,
+        open: Option<&'a mut OpenCall>,
+        most: usize,
+        (input, offset): (&'a str, u64),
+    ) -> Self {
+        Self { sink, open, most, input, offset, diagnostics: Vec::new() }
+    }
+
+    /// Where in the step's input a text stands that is a slice of it.
+    #[inline]
+    fn place(&self, text: &str) -> Option<Range<isize>> {
+        if text.is_empty() {
+            return None;
+        }
+        let at = text.as_ptr().addr().checked_sub(self.input.as_ptr().addr())?;
+        (at + text.len() <= self.input.len()).then(|| at.cast_signed()..(at + text.len()).cast_signed())
     }
 }
 
 impl Out for Writer<'_> {
     #[inline]
     fn args(&mut self, json: &str) {
+        self.args_at(json, None);
+    }
+
+    #[inline]
+    fn args_of(&mut self, json: &str, text: &str) {
+        let place = self.place(text);
+        self.args_at(json, place);
+    }
+
+    #[inline]
+    fn args_at(&mut self, json: &str, place: Option<Range<isize>>) {
+        let offset = self.offset;
         let Some(open) = &mut self.open else { return };
         if json.is_empty() || open.full {
             return;
@@ -80,10 +113,14 @@ impl Out for Writer<'_> {
             return;
         }
         open.written += json.len();
+        let at = |place: isize| offset.saturating_add_signed(place as i64);
+        let span =
+            place.map_or(Span::empty(open.read), |place| Span::new(at(place.start).max(open.read), at(place.end)));
+        open.read = open.read.max(span.end);
         if let Some(waiting) = &mut open.waiting {
             waiting.push_str(json);
         } else if let Some(index) = open.index {
-            self.sink.event(Event::CallArguments { index, json });
+            self.sink.event_at(Event::CallArguments { index, json }, span);
         }
     }
 
@@ -116,8 +153,7 @@ impl Flow<'_> {
                 Some(last) if edges && origin.fresh && self.s.behind => last + 1,
                 _ => 0,
             };
-            self.text_at = opened.start + from as u64;
-            self.content(&opened.raw[from..]);
+            self.held_content(&opened.raw[from..], Span::of(opened.start + from as u64, &opened.raw[from..]));
             self.s.place = Place::Raw;
             self.s.opener_is_text = true;
             self.s.fresh = false;
@@ -139,7 +175,7 @@ impl Flow<'_> {
             (self.request_options.incomplete != IncompleteCalls::Stream).then(|| opened.raw[origin.lead..].to_owned());
         let start = opened.start + origin.lead as u64;
         let lead = given_back.then(|| (std::mem::take(&mut self.s.pending) + lead, origin.fresh));
-        let mut call = Call { form: opened.form, in_block, machine, open: None, start, raw, lead };
+        let mut call = Call { form: opened.form, in_block, machine, open: None, start, from: start, raw, lead };
         self.announce_call(&mut call, &opened.name, opened.id.clone());
         self.tell_header(opened);
         if opened.closed {
@@ -159,12 +195,13 @@ impl Flow<'_> {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
         }
         if self.tables.words.edges {
-            self.keep_edge(place, fresh, lead);
+            self.keep_edge(place, fresh, (lead, opened.start));
             self.s.pending.clear();
         } else if place.thinks() {
+            self.s.reasoning_gap_at.grow(self.s.reasoning_gap.is_empty(), Span::of(opened.start, lead));
             self.s.reasoning_gap.push_str(lead);
         } else if !matches!(place, Place::Gap | Place::GapAfter | Place::Block) {
-            self.content_gap(lead);
+            self.content_gap(lead, opened.start);
         }
     }
 
@@ -213,9 +250,11 @@ impl Flow<'_> {
         let waiting = call.raw.is_some().then(String::new);
         if !filtered && waiting.is_none() {
             self.s.calls += 1;
-            self.sink.event(Event::CallStart { index: self.s.calls - 1, id: &id, name });
+            let header = Span::new(call.from, self.offset(self.pos));
+            self.sink.event_at(Event::CallStart { index: self.s.calls - 1, id: &id, name }, header);
         }
-        call.open = Some(OpenCall { index, name: name.to_owned(), function, id, written: 0, full: false, waiting });
+        let (name, read) = (name.to_owned(), self.offset(self.pos));
+        call.open = Some(OpenCall { index, name, function, id, written: 0, full: false, waiting, read, body: read });
     }
 
     /// An id for a call that the model gave none.
@@ -241,7 +280,8 @@ impl Flow<'_> {
         let input = &self.w[self.pos..end];
         let tools = &self.request_options.tools;
         let schema = call.open.as_ref().and_then(|open| tools.at(open.function?));
-        let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments);
+        let at = (input, self.base + self.pos as u64);
+        let mut writer = Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments, at);
         let mut cx = Cx { out: &mut writer, schema, limits: self.limits, eof };
         let step = call.machine.step(&tables.forms[call.form].body, &mut cx, input);
         let diagnostics = writer.diagnostics;
@@ -330,35 +370,39 @@ impl Flow<'_> {
     }
 
     fn write(&mut self, call: &mut Call, json: &str) {
-        Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments).args(json);
+        let at = ("", self.offset(self.pos));
+        Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments, at).args(json);
     }
 
     /// The call is over: the client hears so, or gets it now if it had to wait, or never.
     fn close_call(&mut self, call: &mut Call, complete: bool) {
         let Some(open) = call.open.take() else { return };
+        let whole = Span::new(call.from, self.offset(self.pos));
+        call.from = whole.end;
         let complete = complete && !open.full;
         if self.over() && !complete {
             self.report(DiagnosticKind::CallCutOff, call.start, &open.name, "the output ended inside this call");
         }
         let Some(waiting) = open.waiting else {
             if let Some(index) = open.index {
-                self.sink.event(Event::CallEnd { index, complete });
+                self.sink.event_at(Event::CallEnd { index, complete }, whole);
             }
             return;
         };
         let lead = call.lead.take();
         if complete {
             if let Some((lead, fresh)) = lead {
-                self.keep_edge(Place::Content, fresh, &lead);
+                self.keep_edge(Place::Content, fresh, (&lead, whole.start - lead.len() as u64));
             }
             if open.index.is_some() {
                 let index = self.s.calls;
                 self.s.calls += 1;
-                self.sink.event(Event::CallStart { index, id: &open.id, name: &open.name });
+                let (header, arguments) = (Span::new(whole.start, open.body), Span::new(open.body, open.read));
+                self.sink.event_at(Event::CallStart { index, id: &open.id, name: &open.name }, header);
                 if !waiting.is_empty() {
-                    self.sink.event(Event::CallArguments { index, json: &waiting });
+                    self.sink.event_at(Event::CallArguments { index, json: &waiting }, arguments);
                 }
-                self.sink.event(Event::CallEnd { index, complete });
+                self.sink.event_at(Event::CallEnd { index, complete }, whole);
             }
             return;
         }
@@ -369,8 +413,9 @@ impl Flow<'_> {
             self.pos = self.w.len();
         }
         if self.request_options.incomplete == IncompleteCalls::Text {
-            self.content(&lead.map(|(lead, _)| lead).unwrap_or_default());
-            self.content(&raw);
+            let lead = lead.map(|(lead, _)| lead).unwrap_or_default();
+            self.held_content(&lead, Span::new(whole.start.saturating_sub(lead.len() as u64), whole.start));
+            self.held_content(&raw, Span::of(whole.start, &raw));
         } else {
             self.report(DiagnosticKind::CallDropped, call.start, &raw, "this call never completed");
         }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::file::{Channels, Route, RouteAs};
+use crate::span::Span;
 
 use super::Flow;
 use super::calls::CallHeader;
@@ -168,6 +169,7 @@ impl Flow<'_> {
                 self.s.place = Place::Reason;
                 if self.s.reasoning_said {
                     self.s.reasoning_gap.clone_from(&channels.words.join);
+                    self.s.reasoning_gap_at = Span::empty(self.offset(end));
                 }
             }
             Body::Content => {
@@ -175,6 +177,7 @@ impl Flow<'_> {
                 self.s.place = Place::After;
                 if self.s.content_said {
                     self.s.content_gap.clone_from(&channels.words.join);
+                    self.s.content_gap_at = Span::empty(self.offset(end));
                 }
             }
             Body::Calls => self.s.place = Place::Gap,

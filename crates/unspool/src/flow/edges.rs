@@ -4,6 +4,7 @@
 //! everything up to and with the last line break. Messages, frames and thoughts that are given as content keep theirs.
 
 use crate::scan::is_blank;
+use crate::span::Span;
 
 use super::Flow;
 use super::scanset::Action;
@@ -54,24 +55,21 @@ impl Flow<'_> {
         if self.s.place.thinks() {
             self.tokens.reason(self.offset(self.pos), self.offset(to));
         }
-        self.keep_edge(self.s.place, self.s.fresh, text);
+        self.keep_edge(self.s.place, self.s.fresh, (text, self.offset(self.pos)));
         self.s.pending.clear();
         self.pos = to;
     }
 
     /// Keeps the edge of a piece until another piece of the field comes.
-    pub(crate) fn keep_edge(&mut self, place: Place, fresh: bool, text: &str) {
+    pub(crate) fn keep_edge(&mut self, place: Place, fresh: bool, (text, offset): (&str, u64)) {
         if fresh {
             return;
         }
-        let (said, gap) = if place.thinks() {
-            (self.s.reasoning_said, &mut self.s.reasoning_gap)
-        } else {
-            (self.s.content_said, &mut self.s.content_gap)
-        };
+        let (said, gap, at) = self.gap(place.thinks());
         if said {
             gap.clear();
             gap.push_str(text);
+            *at = Span::of(offset, text);
         }
     }
 
@@ -93,22 +91,40 @@ impl Flow<'_> {
             self.tokens.reason(self.offset(self.pos), self.offset(self.pos + of_here));
         }
         let dropped = [&pending[..of_pending], &here[..of_here]].concat();
-        self.join(thinks, &dropped);
-        self.text_of_place(&pending[of_pending..], self.offset(self.pos));
+        let start = if of_pending > 0 { self.s.pending_at.start } else { self.offset(self.pos) };
+        let end = if of_here > 0 { self.offset(self.pos + of_here) } else { start + of_pending as u64 };
+        self.join(thinks, &dropped, Span::new(start, end));
+        self.s.pending_at.start += of_pending as u64;
+        self.pending_text(&pending[of_pending..]);
         self.pos += of_here;
         self.s.behind = false;
     }
 
     /// White space that goes from the start of a piece meets that of the piece before.
-    fn join(&mut self, thinks: bool, behind: &str) {
-        let (said, gap) = if thinks {
-            (self.s.reasoning_said, &mut self.s.reasoning_gap)
-        } else {
-            (self.s.content_said, &mut self.s.content_gap)
-        };
+    fn join(&mut self, thinks: bool, behind: &str, behind_at: Span) {
+        let (said, gap, at) = self.gap(thinks);
         if said {
+            let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+            if gap.is_empty() || breaks(behind) > breaks(gap) {
+                *at = behind_at;
+            }
             *gap = between(gap, behind);
         }
+    }
+
+    /// Whether a field has text, the white space that comes back before more of it, and where that was read.
+    fn gap(&mut self, thinks: bool) -> (bool, &mut String, &mut Span) {
+        let s = &mut *self.s;
+        match thinks {
+            true => (s.reasoning_said, &mut s.reasoning_gap, &mut s.reasoning_gap_at),
+            false => (s.content_said, &mut s.content_gap, &mut s.content_gap_at),
+        }
+    }
+
+    /// White space that waited is text.
+    pub(crate) fn pending_text(&mut self, text: &str) {
+        let span = self.s.pending_at;
+        self.text_of_place(text, span.start);
     }
 
     /// The output ends in white space from `pos` on, where nothing else has come since the last marker.
@@ -119,7 +135,7 @@ impl Flow<'_> {
         } else if !self.s.behind {
             // At the output's own beginning it is the answer.
             let pending = std::mem::take(&mut self.s.pending);
-            self.content(&pending);
+            self.held_content(&pending, self.s.pending_at);
             self.give(end);
         }
         self.pos = end;
@@ -138,7 +154,9 @@ impl Flow<'_> {
     /// White space before a marker that vanishes stays: it waits for what comes behind it.
     pub(crate) fn keep_pending(&mut self, to: usize) {
         let w = self.w;
-        self.s.pending.push_str(&w[self.pos..to]);
+        let text = &w[self.pos..to];
+        self.s.pending_at.grow(self.s.pending.is_empty(), Span::of(self.offset(self.pos), text));
+        self.s.pending.push_str(text);
         if self.s.place.thinks() {
             self.tokens.reason(self.offset(self.pos), self.offset(to));
         }
@@ -146,7 +164,7 @@ impl Flow<'_> {
         if self.s.pending.len() > self.limits.blank {
             self.s.behind = false;
             let pending = std::mem::take(&mut self.s.pending);
-            self.text_of_place(&pending, self.offset(to));
+            self.pending_text(&pending);
             self.begin_text(to);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, border};
 use crate::event::Event;
+use crate::span::Span;
 
 use super::Flow;
 use super::state::Place;
@@ -43,23 +44,16 @@ impl Flow<'_> {
         if !self.s.reasoning_gap.is_empty() {
             let gap = std::mem::take(&mut self.s.reasoning_gap);
             if self.s.reasoning_said {
-                self.reasoning_event(&gap);
+                self.reasoning_event(&gap, self.s.reasoning_gap_at);
             }
         }
         self.s.reasoning_said = true;
-        self.tell_place(offset);
-        self.reasoning_event(text);
+        self.reasoning_event(text, Span::of(offset, text));
     }
 
-    /// The format's filters say where in the output they take something away.
-    fn tell_place(&mut self, offset: u64) {
-        if !self.tables.words.filters.is_empty() {
-            self.sink.text_at(offset);
-        }
-    }
-
-    fn reasoning_event(&mut self, text: &str) {
+    fn reasoning_event(&mut self, text: &str, span: Span) {
         if let Some(held) = &mut self.s.undecided {
+            self.s.undecided_at.grow(held.is_empty(), span);
             held.push_str(text);
             if held.len() > self.limits.thought {
                 self.decide_thought();
@@ -67,7 +61,7 @@ impl Flow<'_> {
             return;
         }
         if !self.request_options.hide_reasoning {
-            self.sink.event(Event::Reasoning(text));
+            self.sink.event_at(Event::Reasoning(text), span);
         }
     }
 
@@ -77,7 +71,7 @@ impl Flow<'_> {
             && !held.is_empty()
             && !self.request_options.hide_reasoning
         {
-            self.sink.event(Event::Reasoning(&held));
+            self.sink.event_at(Event::Reasoning(&held), self.s.undecided_at);
         }
     }
 
@@ -92,22 +86,32 @@ impl Flow<'_> {
         if self.s.opener_due {
             self.s.opener_due = false;
             let tables = self.tables;
-            self.sink.event(Event::Content(&tables.words.opener));
+            self.sink.event_at(Event::Content(&tables.words.opener), Span::empty(self.text_at));
         }
         if !self.s.content_gap.is_empty() {
             let gap = std::mem::take(&mut self.s.content_gap);
             if self.s.content_said {
-                self.sink.event(Event::Content(&gap));
+                self.sink.event_at(Event::Content(&gap), self.s.content_gap_at);
             }
         }
         self.s.content_said = true;
-        self.tell_place(self.text_at);
-        self.sink.event(Event::Content(text));
+        let span = Span::of(self.text_at, text);
+        self.sink.event_at(Event::Content(text), span);
+        self.text_at = span.end;
+    }
+
+    /// Held text becomes a piece of the answer; it was read from `span`.
+    pub(crate) fn held_content(&mut self, text: &str, span: Span) {
+        if !text.is_empty() {
+            self.text_at = span.start;
+            self.content(text);
+        }
     }
 
     /// White space before a marker: content only if more content comes.
-    pub(crate) fn content_gap(&mut self, text: &str) {
+    pub(crate) fn content_gap(&mut self, text: &str, offset: u64) {
         if self.s.content_said && self.s.content_gap.len() < self.limits.blank {
+            self.s.content_gap_at.grow(self.s.content_gap.is_empty(), Span::of(offset, text));
             self.s.content_gap.push_str(text);
         }
     }
@@ -163,12 +167,12 @@ impl Flow<'_> {
             self.report(DiagnosticKind::ThoughtCutOff, self.offset(self.pos), "", "the output ended inside a thought");
         }
         if let Some(held) = self.s.undecided.take() {
-            self.sink.event(Event::Content(&held));
+            self.sink.event_at(Event::Content(&held), self.s.undecided_at);
         }
         if self.s.opener_due {
             self.s.opener_due = false;
             let tables = self.tables;
-            self.sink.event(Event::Content(&tables.words.opener));
+            self.sink.event_at(Event::Content(&tables.words.opener), Span::empty(self.offset(self.pos)));
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Passing<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) limits: &'a Limits,
     pub(crate) request_options: &'a RequestOptions,
+    /// Where in the output the delta begins.
+    pub(crate) base: u64,
 }
 
 impl Passing<'_> {
@@ -90,6 +92,7 @@ impl Passing<'_> {
             return None;
         }
         open.written += text.len();
+        open.read = self.base + text.len() as u64;
         Some(Field::Arguments(index))
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::body::BodyMachine;
 use crate::call_header::Cursor;
 use crate::json::scan::JsonScan;
+use crate::span::Span;
 
 use super::numbered::{AlternativeId, FormId, TrailId};
 
@@ -133,6 +134,8 @@ pub(crate) struct Call {
     pub(crate) open: Option<OpenCall>,
     /// Offset where the call's own text begins.
     pub(crate) start: u64,
+    /// Offset of all it took: for a further call of a list, the end of the one before it.
+    pub(crate) from: u64,
     /// Raw text of the call, kept while its events wait.
     pub(crate) raw: Option<String>,
     /// White space before the call, which is text if the call is, and whether no text stood before it.
@@ -154,6 +157,10 @@ pub(crate) struct OpenCall {
     pub(crate) full: bool,
     /// Arguments that wait for the call's end (`incomplete_calls`).
     pub(crate) waiting: Option<String>,
+    /// Up to here the output was read for the arguments that are written.
+    pub(crate) read: u64,
+    /// Where its arguments may begin.
+    pub(crate) body: u64,
 }
 
 /// Everything between two deltas.
@@ -171,6 +178,8 @@ pub(crate) struct State {
     pub(crate) behind: bool,
     /// White space in front of markers that vanished, at the start of a run of text.
     pub(crate) pending: String,
+    /// Where it was read.
+    pub(crate) pending_at: Span,
     /// The text given ends in white space that is too long to be an edge.
     pub(crate) long_run: bool,
     /// Bytes of the window known to be white space (or header).
@@ -182,8 +191,13 @@ pub(crate) struct State {
     pub(crate) content_gap: String,
     /// White space that is reasoning only if more reasoning comes.
     pub(crate) reasoning_gap: String,
+    /// The edges from which the two gaps came.
+    pub(crate) content_gap_at: Span,
+    pub(crate) reasoning_gap_at: Span,
     /// A thought whose field is undecided.
     pub(crate) undecided: Option<String>,
+    /// Where it was read.
+    pub(crate) undecided_at: Span,
     /// The opener is still to be put in front (`into = content`).
     pub(crate) opener_due: bool,
     /// Calls announced to the client.
@@ -225,6 +239,7 @@ impl State {
             bare_thought: false,
             behind: false,
             pending: String::new(),
+            pending_at: Span::default(),
             long_run: false,
             seen: 0,
             thought_done: false,
@@ -232,7 +247,10 @@ impl State {
             reasoning_said: false,
             content_gap: String::new(),
             reasoning_gap: String::new(),
+            content_gap_at: Span::default(),
+            reasoning_gap_at: Span::default(),
             undecided: None,
+            undecided_at: Span::default(),
             opener_due: false,
             calls: 0,
             calls_seen: 0,

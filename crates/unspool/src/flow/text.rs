@@ -2,6 +2,7 @@
 
 use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::scan::{Match, blanks, deciding, prefix};
+use crate::span::Span;
 
 use super::scanset::{Action, At, Found, ScanSet};
 use super::state::{Mode, Place};
@@ -106,9 +107,13 @@ impl<'a> Flow<'a> {
             if self.s.place.thinks() {
                 self.tokens.reason(self.offset(self.pos), self.offset(self.pos + n));
                 if self.s.reasoning_said {
+                    self.s
+                        .reasoning_gap_at
+                        .grow(self.s.reasoning_gap.is_empty(), Span::of(self.offset(self.pos), text));
                     self.s.reasoning_gap.push_str(text);
                 }
             } else if self.s.content_said && self.s.place != Place::Block {
+                self.s.content_gap_at.grow(self.s.content_gap.is_empty(), Span::of(self.offset(self.pos), text));
                 self.s.content_gap.push_str(text);
             }
         }
@@ -215,7 +220,7 @@ impl<'a> Flow<'a> {
             let n = blanks(&self.w.as_bytes()[self.pos..to]);
             if n + self.s.pending.len() > self.limits.blank {
                 let pending = std::mem::take(&mut self.s.pending);
-                self.text_of_place(&pending, self.offset(self.pos));
+                self.pending_text(&pending);
             } else {
                 self.drop_leading(self.pos + n);
             }

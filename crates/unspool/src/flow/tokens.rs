@@ -1,8 +1,11 @@
 //! Tokens: where they stand in the text, which of them a thought took, and when the gate opened.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Token {
@@ -27,6 +30,8 @@ pub(crate) struct Tokens {
     pub(crate) gate: Gate,
     /// Bytes of text that came with ids or without.
     pub(crate) end: u64,
+    /// Where each token begins and whether it shows, if somebody asks for places in tokens.
+    pub(crate) starts: Option<Vec<(u64, bool)>>,
 }
 
 /// Whether reasoning is over.
@@ -60,13 +65,39 @@ impl Tokens {
     #[inline]
     pub(crate) fn push(&mut self, len: usize) {
         let start = self.end;
+        self.begin(true);
         self.end += len as u64;
         self.queue.push_back(Token { start, end: self.end.max(start + 1), counted: false });
     }
 
     /// A token that shows nowhere.
     pub(crate) fn push_hidden(&mut self) {
+        self.begin(false);
         self.queue.push_back(Token { start: self.end, end: self.end, counted: true });
+    }
+
+    #[inline]
+    fn begin(&mut self, shows: bool) {
+        if let Some(starts) = &mut self.starts {
+            starts.push((self.end, shows));
+        }
+    }
+
+    /// The tokens of a range of bytes, if all tokens were kept.
+    pub(crate) fn range(&self, span: Span) -> Option<Range<u64>> {
+        let starts = self.starts.as_ref().filter(|_| self.known)?;
+        let before = |at: u64| starts.partition_point(|(start, _)| *start < at);
+        // The token in which the range begins; pieces of one character begin at one place.
+        let holds = starts.partition_point(|(start, _)| *start <= span.start).checked_sub(1);
+        let mut first = holds.map_or(0, |at| before(starts[at].0));
+        let mut end = if span.is_empty() { first } else { before(span.end) };
+        while first < end && !starts[first].1 {
+            first += 1;
+        }
+        while end > first && !starts[end - 1].1 {
+            end -= 1;
+        }
+        Some(first as u64..end as u64)
     }
 
     /// Whether everything that came is decided.
@@ -79,6 +110,9 @@ impl Tokens {
     /// them.
     #[inline]
     pub(crate) fn pass(&mut self, count: usize, len: usize, thought: bool) {
+        if let Some(starts) = &mut self.starts {
+            starts.extend((0..count).map(|i| (self.end + (len * i / count) as u64, true)));
+        }
         self.end += len as u64;
         self.first += count as u64;
         if thought {

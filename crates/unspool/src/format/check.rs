@@ -4,6 +4,7 @@ use super::file::{FormatFile, List};
 
 use super::syntax::Fault;
 use super::template::{Part, Slot, Template};
+use super::turns;
 use crate::explanation::Explanation;
 
 /// Which slots a kind of template has.
@@ -39,6 +40,7 @@ pub(super) fn fault(file: &FormatFile, all: &[FormatFile]) -> Option<Fault> {
         .or_else(|| elements.into_iter().find_map(|(kind, text)| in_template(kind, text, kind.key.to_owned())))
         .or_else(|| calls(file))
         .or_else(|| channels(file))
+        .or_else(|| turns::fault(file, all))
         .or_else(|| if all.iter().all(|words| words.tools.call.is_empty()) { None } else { ends(file, all) })
 }
 
@@ -55,7 +57,7 @@ fn entry(key: &str, list: &List, at: usize) -> String {
 fn in_template(kind: &Kind, text: &str, key: String) -> Option<Fault> {
     let slots = match Template::parse(text) {
         Ok(template) => slots(&template),
-        Err(error) => return Some((key, error.message.into())),
+        Err(error) => return Some((key, Explanation { message: error.message, hint: error.hint })),
     };
     let count = |slot: Slot| slots.iter().filter(|s| **s == slot).count();
     let is_call = kind.key == CALL.key;

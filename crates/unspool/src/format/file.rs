@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use super::detect::Detect;
 pub use super::example::{Example, ExampleCall, ExampleNames};
 pub use super::tools::*;
+pub use super::turns::{At, Keep, ThinkingTurns, Turns};
 
 /// One value, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -111,6 +112,8 @@ pub struct FormatFile {
     pub grammar: Grammar,
     /// What the serving layer has to know.
     pub serve: Serve,
+    /// How the turns of a conversation are written.
+    pub turns: Turns,
     /// By what a checkpoint's own files show that it writes this.
     pub detect: Vec<Detect>,
     /// Worked examples: tests and docs.

@@ -8,10 +8,12 @@ use toml::{Table, Value};
 use super::check;
 use super::clash::clash;
 use super::file::{FormatFile, List, Names};
+use super::lines::{has_line, line_of, line_table};
 use super::old;
 use super::rewrite::{negated, rewrite};
 use super::template::Slot;
 use crate::explanation::Explanation;
+use crate::suggest::{did_you_mean, near};
 
 /// What a variant's conditions are asked about.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +26,8 @@ pub struct Facts<'a> {
     pub template: Option<&'a str>,
     /// The checkpoint's `tokenizer_config.json`.
     pub config: Option<&'a serde_json::Value>,
+    /// Which of the ways of writing turns was asked for, in a format that has several.
+    pub flavour: Option<&'a str>,
     /// The request's `chat_template_kwargs`, top-level `reasoning_effort` included.
     pub kwargs: Option<&'a serde_json::Map<String, serde_json::Value>>,
 }
@@ -44,8 +48,7 @@ pub struct FileError {
 }
 
 /// What to do about a fault that says no more.
-const HINT: &str =
-    "docs/format-language.md lists all words and slots; `unspool formats NAME` shows a format that works";
+const HINT: &str = "`unspool formats --schema` lists all words; `unspool formats NAME` shows a format that works";
 
 impl FileError {
     /// What is wrong, and where, without the hint.
@@ -98,6 +101,7 @@ struct When {
     template_has: List,
     template_lacks: List,
     config: Table,
+    flavour: Option<String>,
 }
 
 impl Source {
@@ -111,8 +115,8 @@ impl Source {
             path: path.to_owned(),
             line: line_of(&lines, key),
             key: key.to_owned(),
+            hint: advised(&message),
             message,
-            hint: HINT.to_owned(),
         };
         let mut base: Table = toml::from_str(text).map_err(|e| FileError {
             path: path.to_owned(),
@@ -240,6 +244,15 @@ impl Source {
         self.extends = None;
     }
 
+    /// The flavours that a name has: ways of writing turns that one asks for.
+    pub(crate) fn flavours(&self, name: &str) -> Vec<String> {
+        let of = |variant: &Variant| variant.names.as_ref().is_none_or(|names| names.iter().any(|own| own == name));
+        let variants = self.variants.iter().filter(|variant| of(variant));
+        let mut all: Vec<String> = variants.filter_map(|variant| variant.when.flavour.clone()).collect();
+        all.dedup();
+        all
+    }
+
     /// Which variants hold, as a bit set; equal sets give equal words.
     #[must_use]
     pub fn active(&self, facts: &Facts<'_>) -> u64 {
@@ -307,8 +320,8 @@ impl Source {
                 path: self.path.clone(),
                 line: line_of(&self.lines, &line_key),
                 key,
+                hint: advised(&message),
                 message: message.trim().to_owned(),
-                hint: HINT.to_owned(),
             }
         })
     }
@@ -325,6 +338,18 @@ impl Source {
         }
         out
     }
+}
+
+/// What to do about a fault: the usual, with the words that may be meant.
+fn advised(message: &str) -> String {
+    misspelt(message).map_or_else(|| HINT.to_owned(), |question| format!("{question} {HINT}"))
+}
+
+/// The words most like one that nobody knows; `message` names it first and then all that may stand there.
+fn misspelt(message: &str) -> Option<String> {
+    let (unknown, expected) = message.split_once(", expected ")?;
+    let unknown = unknown.split('`').nth(1).filter(|_| unknown.trim_start().starts_with("unknown "))?;
+    did_you_mean(&near(unknown, expected.split('`').skip(1).step_by(2)))
 }
 
 /// What a file's text says under `names`; nothing if it is no TOML.
@@ -423,7 +448,8 @@ impl Variant {
         let template_known = when.template_has.is_empty() && when.template_lacks.is_empty() || facts.template.is_some();
         let in_template = |s: &String| facts.template.is_some_and(|t| t.contains(s.as_str()));
         let template = when.template_has.iter().all(in_template) && !when.template_lacks.iter().any(in_template);
-        named && config && vocab_known && vocab && template_known && template
+        let flavour = when.flavour.is_none() || when.flavour.as_deref() == facts.flavour;
+        named && config && flavour && vocab_known && vocab && template_known && template
     }
 }
 
@@ -460,55 +486,5 @@ fn substitute_value(value: &mut Value, pattern: &str, text: &str) {
         Value::Array(a) => a.iter_mut().for_each(|v| substitute_value(v, pattern, text)),
         Value::Table(t) => substitute(t, pattern, text),
         _ => {}
-    }
-}
-
-/// Where each key stands: dotted path to line.
-fn line_table(text: &str) -> HashMap<String, usize> {
-    let mut lines = HashMap::new();
-    if let Ok(table) = toml::de::DeTable::parse(text) {
-        walk(table.get_ref(), "", text, &mut lines);
-    }
-    lines
-}
-
-fn walk(table: &toml::de::DeTable<'_>, prefix: &str, text: &str, lines: &mut HashMap<String, usize>) {
-    let line = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
-    for (key, value) in table {
-        let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
-        lines.insert(path.clone(), line(key.span().start));
-        match value.get_ref() {
-            toml::de::DeValue::Table(t) => walk(t, &path, text, lines),
-            toml::de::DeValue::Array(a) => {
-                for (i, item) in a.iter().enumerate() {
-                    let path = format!("{path}.{i}");
-                    lines.insert(path.clone(), line(item.span().start));
-                    if let toml::de::DeValue::Table(t) = item.get_ref() {
-                        walk(t, &path, text, lines);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether a key, or the list that it is an entry of, stands in the file.
-fn has_line(lines: &HashMap<String, usize>, key: &str) -> bool {
-    let list = key.rsplit_once('.').filter(|(_, entry)| entry.parse::<usize>().is_ok()).map(|(list, _)| list);
-    lines.contains_key(key) || list.is_some_and(|list| lines.contains_key(list))
-}
-
-/// The line of a key, or of the nearest table around it.
-fn line_of(lines: &HashMap<String, usize>, key: &str) -> usize {
-    let mut key = key.replace('[', ".").replace(']', "");
-    loop {
-        if let Some(line) = lines.get(&key) {
-            return *line;
-        }
-        match key.rfind('.') {
-            Some(i) => key.truncate(i),
-            None => return 1,
-        }
     }
 }

@@ -56,7 +56,7 @@ fn all(texts: &[String], key: &str) -> Result<Vec<Template>, Fault> {
 }
 
 fn one(text: &str, key: &str) -> Result<Template, Fault> {
-    Template::parse(text).map_err(|e| (key.to_owned(), e.message.into()))
+    Template::parse(text).map_err(|e| (key.to_owned(), Explanation { message: e.message, hint: e.hint }))
 }
 
 /// A format: its words, and what its templates say.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::suggest::{did_you_mean, near};
+
 /// What stands in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Slot {
@@ -108,6 +110,8 @@ pub struct Template {
 pub struct TemplateError {
     /// What is wrong, in one sentence.
     pub message: String,
+    /// What to do about it, where that is known.
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for TemplateError {
@@ -128,7 +132,8 @@ impl Template {
             push_text(&mut parts, &rest[..open]);
             let after = &rest[open + 1..];
             let Some(close) = after.find('}') else {
-                return Err(TemplateError { message: format!("`{{` without `}}` in template {source:?}") });
+                let message = format!("`{{` without `}}` in template {source:?}");
+                return Err(TemplateError { message, hint: None });
             };
             let inner = &after[..close];
             rest = &after[close + 1..];
@@ -139,7 +144,9 @@ impl Template {
             } else if let Some(slot) = Slot::named(inner) {
                 rest = push_slot(&mut parts, slot, rest);
             } else {
-                return Err(TemplateError { message: format!("unknown slot `{{{inner}}}` in template {source:?}") });
+                let message = format!("unknown slot `{{{inner}}}` in template {source:?}");
+                let hint = did_you_mean(&near(inner, SLOTS.iter().map(|(name, _)| *name)));
+                return Err(TemplateError { message, hint });
             }
         }
         push_text(&mut parts, rest);

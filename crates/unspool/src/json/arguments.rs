@@ -1,5 +1,7 @@
 //! Arguments that a model writes as JSON: passed on as they are, bit by bit.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::copy::{JsonCopy, JsonOut};
@@ -175,6 +177,11 @@ impl<O: JsonOut> JsonOut for Behind<'_, O> {
     #[inline]
     fn json(&mut self, text: &str) {
         self.out.json(text);
+    }
+
+    #[inline]
+    fn json_at(&mut self, text: &str, place: Range<isize>) {
+        self.out.json_at(text, self.base + place.start..self.base + place.end);
     }
 
     fn doubled(&mut self, at: isize, escape: &str) {

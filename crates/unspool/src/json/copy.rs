@@ -1,5 +1,7 @@
 //! Passes a JSON value on as the model writes it, and mends what JSON forbids inside strings.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::scan::{JsonScan, Scanned, Stop};
@@ -9,6 +11,12 @@ use super::write::escaped;
 pub(crate) trait JsonOut {
     /// A piece of JSON text.
     fn json(&mut self, text: &str);
+    /// A piece of JSON text that was made of this range, from the start of the input; below 0: in an earlier one.
+    #[inline]
+    fn json_at(&mut self, text: &str, place: Range<isize>) {
+        let _ = place;
+        self.json(text);
+    }
     /// These bytes, a backslash and what follows it, are no escape of JSON; the backslash was doubled. `at`: where they begin,
     /// from the start of the input.
     fn doubled(&mut self, at: isize, escape: &str);
@@ -78,26 +86,30 @@ impl JsonCopy {
             let end = from + len;
             match stop {
                 Stop::Control => {
-                    pass(&input[from..end], out);
+                    pass(&input[from..end], from.cast_signed(), out);
                     // Between two of them the scan has nothing to read.
                     let run = bytes[end..].iter().take_while(|byte| **byte < b' ').count();
                     from = end + run.max(1);
-                    escaped(&bytes[end..from], &mut |text| out.json(text));
+                    let mut at = end.cast_signed();
+                    escaped(&bytes[end..from], &mut |text, len| {
+                        out.json_at(text, at..at + len.cast_signed());
+                        at += len.cast_signed();
+                    });
                 }
                 Stop::Escape(length) => {
                     let start = end - length.min(len);
-                    pass(&input[from..start], out);
+                    pass(&input[from..start], from.cast_signed(), out);
                     double(start.cast_signed(), &input[start..end], out);
                     from = end;
                 }
                 Stop::More => {
                     let start = end - self.scan.escape().min(len);
-                    pass(&input[from..start], out);
+                    pass(&input[from..start], from.cast_signed(), out);
                     self.escape.push(&bytes[start..end]);
                     return Scanned { len: end, stop };
                 }
                 Stop::End | Stop::Bad => {
-                    pass(&input[from..end], out);
+                    pass(&input[from..end], from.cast_signed(), out);
                     return Scanned { len: end, stop };
                 }
             }
@@ -106,7 +118,8 @@ impl JsonCopy {
 
     /// The output is over: half an escape stays as it is. Whether the value is whole.
     pub(crate) fn finish(&self, out: &mut impl JsonOut) -> bool {
-        pass(self.escape.text(), out);
+        let escape = self.escape.text();
+        pass(escape, -escape.len().cast_signed(), out);
         self.scan.may_end()
     }
 
@@ -125,9 +138,9 @@ impl JsonCopy {
                 }
                 _ if self.scan.escape() == 0 => {
                     let escape = std::mem::take(&mut self.escape);
-                    pass(escape.text(), out);
+                    pass(escape.text(), read.cast_signed() - isize::from(escape.len.cast_signed()), out);
                     read += 1;
-                    pass(&input[read - 1..read], out);
+                    pass(&input[read - 1..read], read.cast_signed() - 1, out);
                 }
                 _ => {
                     self.escape.push(next);
@@ -140,14 +153,14 @@ impl JsonCopy {
 }
 
 #[inline(always)]
-fn pass(text: &str, out: &mut impl JsonOut) {
+fn pass(text: &str, at: isize, out: &mut impl JsonOut) {
     if !text.is_empty() {
-        out.json(text);
+        out.json_at(text, at..at + text.len().cast_signed());
     }
 }
 
 fn double(at: isize, escape: &str, out: &mut impl JsonOut) {
-    out.json("\\");
-    out.json(escape);
+    out.json_at("\\", at..at);
+    pass(escape, at, out);
     out.doubled(at, escape);
 }

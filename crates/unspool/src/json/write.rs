@@ -9,6 +9,11 @@ fn needs_escape(byte: u8) -> bool {
 
 /// Gives the inside of a JSON string (without quotes) for `text` to `write`, in slices of `text` wherever nothing needs an escape.
 pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
+    string_of(text, |json, _| write(json));
+}
+
+/// The same with the slice of `text` of which each piece is made.
+pub(crate) fn string_of(text: &str, mut write: impl FnMut(&str, &str)) {
     let bytes = text.as_bytes();
     let (mut from, mut at) = (0, 0);
     loop {
@@ -17,15 +22,18 @@ pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
             break;
         }
         if from < at {
-            write(&text[from..at]);
+            write(&text[from..at], &text[from..at]);
         }
         let run = bytes[at..].iter().take_while(|byte| needs_escape(**byte)).count();
-        escaped(&bytes[at..at + run], &mut write);
-        at += run;
+        let end = at + run;
+        escaped(&bytes[at..end], &mut |json, len| {
+            write(json, &text[at..at + len]);
+            at += len;
+        });
         from = at;
     }
     if from < bytes.len() {
-        write(&text[from..]);
+        write(&text[from..], &text[from..]);
     }
 }
 
@@ -33,7 +41,8 @@ pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
 const ROOM: usize = 120;
 
 /// Writes a run of bytes that all need an escape, many at once: a text may be full of line breaks.
-pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str)) {
+/// `write` hears of how many each piece is made.
+pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str, usize)) {
     const LONGEST: usize = 6;
     for part in run.chunks(ROOM / LONGEST) {
         let (mut text, mut len) = ([0; ROOM], 0);
@@ -42,7 +51,7 @@ pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str)) {
             len += bytes.len();
         };
         part.iter().for_each(|byte| control(*byte, &mut put));
-        write(std::str::from_utf8(&text[..len]).unwrap_or_default());
+        write(std::str::from_utf8(&text[..len]).unwrap_or_default(), part.len());
     }
 }
 

@@ -6,6 +6,7 @@ use crate::body::Eof;
 use crate::event::{Event, Sink};
 use crate::flow::RequestOptions;
 use crate::flow::pass::{Field, Passing};
+use crate::span::Span;
 
 impl Parser {
     /// Text of so many ordinary tokens; none: their ids are not known.
@@ -32,8 +33,8 @@ impl Parser {
         if !memory.hold.is_empty() || text.is_empty() || self.machine.is_some() {
             return false;
         }
-        let passing =
-            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
+        let (tables, limits, request_options) = (&self.plan.tables, &self.limits, &self.request_options);
+        let passing = Passing { tables, limits, request_options, base: memory.base };
         let Some(field) = passing.field(&mut memory.state, text) else { return false };
         let at = memory.base;
         memory.base += text.len() as u64;
@@ -60,8 +61,8 @@ impl Parser {
         if text.is_empty() || self.machine.is_some() {
             return false;
         }
-        let passing =
-            Passing { tables: &self.plan.tables, limits: &self.limits, request_options: &self.request_options };
+        let (tables, limits, request_options) = (&self.plan.tables, &self.limits, &self.request_options);
+        let passing = Passing { tables, limits, request_options, base: memory.base };
         let Some((field, len)) = passing.before_edge(&mut memory.state, &memory.hold, text) else { return false };
         let (here, edge) = text.split_at(len);
         memory.hold.push_str(here);
@@ -83,16 +84,11 @@ impl Parser {
 /// Says a piece of a field, which stands at this offset in the output.
 #[inline]
 fn say(field: Field, (text, at): (&str, u64), request_options: &RequestOptions, sink: &mut impl Sink) {
+    let span = Span::of(at, text);
     match field {
-        Field::Arguments(index) => sink.event(Event::CallArguments { index, json: text }),
+        Field::Arguments(index) => sink.event_at(Event::CallArguments { index, json: text }, span),
         Field::Reasoning if request_options.hide_reasoning => {}
-        Field::Reasoning => {
-            sink.text_at(at);
-            sink.event(Event::Reasoning(text));
-        }
-        Field::Content => {
-            sink.text_at(at);
-            sink.event(Event::Content(text));
-        }
+        Field::Reasoning => sink.event_at(Event::Reasoning(text), span),
+        Field::Content => sink.event_at(Event::Content(text), span),
     }
 }

@@ -112,7 +112,7 @@ fn escape_controls(json: &str, out: &mut String) {
     for (i, byte) in json.bytes().enumerate() {
         if in_string && byte < 0x20 {
             out.push_str(&json[from..i]);
-            write::escaped(&[byte], &mut |piece| out.push_str(piece));
+            write::escaped(&[byte], &mut |piece, _| out.push_str(piece));
             from = i + 1;
         }
         match byte {
@@ -302,7 +302,7 @@ fn escape_text(inside: &str, out: &mut String) {
     for (i, byte) in inside.bytes().enumerate() {
         if byte < 0x20 {
             out.push_str(&inside[from..i]);
-            write::escaped(&[byte], &mut |piece| out.push_str(piece));
+            write::escaped(&[byte], &mut |piece, _| out.push_str(piece));
             from = i + 1;
         }
     }

@@ -73,15 +73,17 @@ pub(crate) struct Type {
 
 impl ToolSet {
     /// Reads OpenAI tools: a list of `{"type": "function", "function": {"name", "parameters"}}`, also flat (Responses API).
-    /// What cannot be read is left out of typing, never an error.
+    /// One tool alone counts as a list of one; schemas may stand under `input_schema` or `inputSchema`, as Anthropic and MCP have
+    /// them. What cannot be read is left out of typing, never an error.
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
         let (mut functions, mut by_name) = (Vec::new(), HashMap::new());
-        for tool in tools.as_array().into_iter().flatten() {
+        let alone = tools.is_object().then_some(tools);
+        for tool in tools.as_array().into_iter().flatten().chain(alone) {
             let function = tool.get("function").filter(|f| f.is_object()).unwrap_or(tool);
             let Some(name) = function.get("name").and_then(Value::as_str) else { continue };
             let strict = function.get("strict").and_then(Value::as_bool).unwrap_or(false);
-            let parameters = function.get("parameters").or_else(|| function.get("input_schema"));
+            let parameters = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
             by_name.entry(name.to_owned()).or_insert_with(|| {
                 let parameters = parameters.unwrap_or(&Value::Null);
                 let definition = Definition { name: name.to_owned(), parameters: parameters.clone(), strict };

@@ -6,6 +6,7 @@
 mod cuts;
 mod glue;
 mod lag;
+mod places;
 #[path = "../shared/same.rs"]
 mod same;
 mod subject;
@@ -22,6 +23,7 @@ use unspool::{FinishReason, IncompleteCalls};
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
 use glue::{Glued, glued};
 use lag::lagging;
+use places::place_faults;
 use same::cut_differences;
 use subject::{Choice, Subject, Wish};
 use watch::Answer;
@@ -48,6 +50,8 @@ fn text_cuts(glued: &Glued, wish: &Wish, finish: FinishReason) -> Result<(), Tes
     let subject = Subject::new(glued, wish, finish);
     let text = glued.text();
     let whole = subject.run(&[Piece::text(&text)]);
+    let misplaced = if subject.filters() { Vec::new() } else { place_faults(&whole, &text) };
+    prop_assert!(misplaced.is_empty(), "{}\n{glued}", misplaced.join("\n  "));
     must_be_same(&whole, &subject.run(&characters(&text)), "character by character", glued)?;
     for number in 0..4 {
         let mut random = Random::new(&text, number);

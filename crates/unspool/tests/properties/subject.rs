@@ -6,10 +6,11 @@ use std::sync::{LazyLock, Mutex};
 use serde_json::{Value, json};
 use unspool::Pair;
 use unspool::limits::Limits;
+use unspool::setup::Half;
 use unspool::{FinishReason, IncompleteCalls, Parser, Prompt, Registry, Request, Setup, Vocabulary};
 
 use crate::cuts::Piece;
-use crate::glue::{FIRST_BYTE_ID, Glued};
+use crate::glue::{FIRST_BYTE_ID, Glued, Names};
 use crate::watch::{Answer, Run};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
@@ -49,6 +50,7 @@ pub(crate) struct Subject {
     pair: Result<Pair, String>,
     request: Request,
     finish: FinishReason,
+    filters: bool,
 }
 
 impl Subject {
@@ -59,7 +61,15 @@ impl Subject {
         }
         let request = Request::from_openai(&wished).expect("tools of a case");
         let pair = Self::pair(glued, wish.calls).map(|pair| pair.with_limits(wish.limits.clone()));
-        Self { pair, request: Request { id_seed: Some(7), ..request }, finish }
+        let filters = Self::has_filters(&glued.names);
+        Self { pair, request: Request { id_seed: Some(7), ..request }, finish, filters }
+    }
+
+    fn has_filters(names: &Names) -> bool {
+        let halves = [(Half::Reasoning, &names.reasoning), (Half::Tools, &names.tools)];
+        let words = halves.into_iter().filter_map(|(half, name)| REGISTRY.words(half, name.as_deref()?).ok());
+        let mut written = words.map(|words| serde_json::to_value(&words).expect("words are JSON"));
+        written.any(|words| words["content"]["filter"].as_array().is_some_and(|filters| !filters.is_empty()))
     }
 
     /// The pair of a text's case. Many cases share one; it is compiled once in a process.
@@ -88,6 +98,11 @@ impl Subject {
         let pair = REGISTRY.pair(&setup).map_err(|error| error.to_string());
         MADE.lock().expect("no panic inside").insert(name, pair.clone());
         pair
+    }
+
+    /// Whether the pair's formats write their text anew, so that it is not what stands in the output.
+    pub(crate) fn filters(&self) -> bool {
+        self.filters
     }
 
     /// The answer to the pieces; a refusal is an answer too.

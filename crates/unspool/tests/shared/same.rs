@@ -23,6 +23,9 @@ pub(crate) fn cut_differences(canonical: &Answer, answer: &Answer) -> Vec<String
     if one.diagnostics != other.diagnostics {
         found.push(format!("diagnostics depend on the cut: {:?}, not {:?}", other.diagnostics, one.diagnostics));
     }
+    if canonical.spans != answer.spans {
+        found.push(format!("places depend on the cut: {:?}, not {:?}", answer.spans, canonical.spans));
+    }
     if canonical.finish.reason != answer.finish.reason {
         found.push("finish_reason depends on the cut".to_owned());
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use unspool::span::{Span, Spans};
 use unspool::{Delta, Event, Finish, FinishReason, Message, Parser, Sink, Snapshot};
 
 use crate::cuts::Piece;
@@ -12,6 +13,10 @@ pub(crate) struct Answer {
     /// The text of a refusal before any output.
     pub(crate) refused: Option<String>,
     pub(crate) message: Message,
+    /// Where in the output its fields stand.
+    pub(crate) spans: Spans,
+    /// Each piece of reasoning or content with its place.
+    pub(crate) texts: Vec<(Span, String)>,
     pub(crate) finish: Finish,
     /// Kinds of the parts in their order, neighbours of a kind joined.
     pub(crate) parts: Vec<&'static str>,
@@ -147,9 +152,37 @@ impl Watcher {
     }
 }
 
+impl Watcher {
+    /// Places of one field ascend and do not overlap.
+    fn place(&mut self, event: &Event<'_>, span: Span) {
+        let (what, before) = match event {
+            Event::Reasoning(_) => ("reasoning", self.answer.spans.reasoning.last()),
+            Event::Content(_) => ("content", self.answer.spans.content.last()),
+            Event::CallArguments { index, .. } => {
+                ("arguments", self.answer.spans.calls.get(*index).and_then(|call| call.arguments.last()))
+            }
+            Event::CallStart { .. } => ("call", self.answer.spans.calls.last().map(|call| &call.whole)),
+            _ => return,
+        };
+        let least = before.map_or(0, |before| before.end);
+        if span.start < least || span.end < span.start {
+            self.answer.faults.push(format!("{what} is at {span:?}, behind a piece that ends at {least}"));
+        }
+        if let Event::Reasoning(text) | Event::Content(text) = event {
+            self.answer.texts.push((span, (*text).to_owned()));
+        }
+    }
+}
+
 impl Sink for Watcher {
     fn event(&mut self, event: Event<'_>) {
+        self.answer.faults.push(format!("{event:?} has no place"));
+    }
+
+    fn event_at(&mut self, event: Event<'_>, span: Span) {
         self.watch(&event);
-        self.answer.message.event(event);
+        self.place(&event, span);
+        self.answer.spans.event_at(event.clone(), span);
+        self.answer.message.event_at(event, span);
     }
 }

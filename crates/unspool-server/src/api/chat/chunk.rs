@@ -14,10 +14,11 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(id: &str, created: u64, model: &str) -> Self {
+    pub(super) fn new(id: &str, created: u64, model: &str, ignored_tools: Option<&Value>) -> Self {
         let (id, model) = (Value::from(id), Value::from(model));
+        let ignored = ignored_tools.map(|list| format!("\"ignored_tools\":{list},")).unwrap_or_default();
         let head = format!(
-            "data: {{\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model},\"choices\":["
+            "data: {{\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model},{ignored}\"choices\":["
         );
         Self { head: head.into_bytes() }
     }

@@ -14,7 +14,8 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::future::try_join_all;
-use unspool::Parser;
+use serde_json::Value;
+use unspool::{Parser, Prompt};
 
 use super::{answer_id, json_body};
 use crate::app::App;
@@ -25,7 +26,9 @@ use crate::constraint::Start;
 use crate::continuation::Source;
 use crate::engine::{Again, Reply};
 use crate::error::ApiError;
+use crate::hints::Watch;
 use crate::metrics::{Observer, Surface};
+use crate::natives::Natives;
 use crate::request::{ChatBody, ChatRequest, Delivery};
 use crate::unique;
 
@@ -42,11 +45,13 @@ struct Frame {
     role: String,
     /// Where the thought stands.
     reasoning_field: ReasoningField,
+    /// Tools of the request that were left out.
+    ignored_tools: Option<Value>,
 }
 
 /// Answers a chat request.
 #[utoipa::path(
-    post, path = "/v1/chat/completions", tag = "OpenAI", request_body = ChatBody,
+    post, path = "/v1/chat/completions", tag = "OpenAI", operation_id = "create_chat_completion", request_body = ChatBody,
     responses(
         (status = 200, description = "The answer: JSON, or events that end with `[DONE]` under `stream: true`"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),
@@ -67,6 +72,7 @@ pub(super) async fn serve(
         counts_reasoning: app.has_reasoning_parser(),
         role: role(&app, &request),
         reasoning_field: app.answers().reasoning_field,
+        ignored_tools: request.ignored.told(),
     };
     let (delivery, hash) = (request.delivery, request.hash);
     let replies = replies(&app, request, Surface::Chat).await?;
@@ -105,7 +111,10 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
     let prompt = Arc::new(app.prompt_that_fits(&mut request).await?);
     // Nobody else holds it any more, so nothing is copied.
-    Arc::make_mut(&mut request).forget_conversation();
+    let chats = app.backend().capabilities().chats;
+    if !chats {
+        Arc::make_mut(&mut request).forget_conversation();
+    }
     let parser = || app.pair().parser(&request.parse, prompt.tail());
     let parsers = (0..request.n).map(|_| parser()).collect::<Result<Vec<_>, _>>()?;
     let start = parsers.first().map_or(Start::Answering, Parser::standing);
@@ -128,7 +137,10 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
             log: app.raw_log().cloned(),
         });
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
-        reply.observed(observer).in_steps_of(interval)
+        let content = || app.pair().parser(&request.parse, Prompt::Content).ok();
+        let reply = if chats { reply.of_chat_server(Natives::new(&request.parse, content())) } else { reply };
+        let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
+        reply.observed(observer).watched(watch).in_steps_of(interval)
     };
     Ok(replies.map(reply).collect())
 }

@@ -34,11 +34,11 @@ const TOGETHER: usize = 16 << 10;
 pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Response {
     let choices = replies.len();
     let writer = Writer {
-        chunks: Chunks::new(&frame.id, frame.created, &frame.model),
+        chunks: Chunks::new(&frame.id, frame.created, &frame.model, frame.ignored_tools.as_ref()),
         frame,
         counts,
+        tokens: replies.iter().map(Reply::tokens).collect(),
         steps: Steps::of(replies),
-        tokens: vec![TokenCounts::default(); choices],
         diagnostics: vec![Vec::new(); choices],
         error: None,
         phase: Phase::Roles,

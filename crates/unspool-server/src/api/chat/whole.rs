@@ -11,6 +11,7 @@ use super::chunk::Usage;
 use crate::backend::BackendError;
 use crate::engine::Reply;
 use crate::error::ApiError;
+use crate::hosted::tell;
 use crate::reply::{Ending, ReplyEvent, TokenCounts};
 
 /// Waits for all answers and gives them.
@@ -19,7 +20,7 @@ pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Respons
     let tokens: Vec<TokenCounts> = answers.iter().map(|answer| answer.tokens).collect();
     let choices: Vec<Value> =
         answers.into_iter().enumerate().map(|(index, answer)| answer.choice(index, frame)).collect();
-    Ok(json_response(&json!({
+    let mut whole = json!({
         "id": frame.id,
         "object": "chat.completion",
         "created": frame.created,
@@ -30,7 +31,9 @@ pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Respons
         "usage": Usage::of(&tokens, frame.counts_reasoning),
         "prompt_logprobs": null,
         "kv_transfer_params": null,
-    })))
+    });
+    tell(frame.ignored_tools.as_ref(), &mut whole);
+    Ok(json_response(&whole))
 }
 
 /// A folded answer.

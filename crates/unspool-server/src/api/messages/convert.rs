@@ -6,6 +6,7 @@ use super::history;
 use super::types::{Choice, MessagesBody, OutputConfig, Thinking};
 use crate::api::alias;
 use crate::error::ApiError;
+use crate::hosted::{Ignored, is_hosted};
 
 /// Fields that only this API has; all others go on into the chat request, and from there to the backend.
 const OWN_FIELDS: [&str; 18] = [
@@ -29,8 +30,8 @@ const OWN_FIELDS: [&str; 18] = [
     "inference_geo",
 ];
 
-/// Fields that ask for something that only Anthropic's own servers have, and what that is.
-const REFUSED: [(&str, &str); 2] = [("container", "containers"), ("mcp_servers", "MCP servers")];
+/// Fields that ask for something that only Anthropic's own servers have.
+const HOSTED: [&str; 2] = ["container", "mcp_servers"];
 
 /// Least thinking budget, as in Anthropic's API.
 const LEAST_BUDGET: i64 = 1024;
@@ -51,8 +52,15 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
 }
 
 /// The chat request. `least` is whether the answer's length must be there, as it must for everything but counting.
-pub(super) fn chat_body(body: Map<String, Value>, parsed: MessagesBody, answered: bool) -> Result<Value, ApiError> {
-    refuse(&body, &parsed, answered)?;
+pub(super) fn chat_body(
+    body: Map<String, Value>,
+    parsed: MessagesBody,
+    answered: bool,
+) -> Result<(Value, Ignored), ApiError> {
+    refuse(&parsed, answered)?;
+    let mut ignored = Ignored::default();
+    let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    HOSTED.iter().filter(|field| body.get(**field).is_some_and(|value| !empty(value))).for_each(|f| ignored.note(f));
     let mut chat: Map<String, Value> =
         body.into_iter().filter(|(key, _)| !OWN_FIELDS.contains(&key.as_str())).collect();
     let mut kwargs = parsed.chat_template_kwargs.unwrap_or_default();
@@ -73,7 +81,7 @@ pub(super) fn chat_body(body: Map<String, Value>, parsed: MessagesBody, answered
     if let Some(stops) = parsed.stop_sequences {
         chat.insert("stop".to_owned(), stops.into());
     }
-    tools(parsed.tools, parsed.tool_choice, &mut chat)?;
+    tools(parsed.tools, parsed.tool_choice, &mut chat, &mut ignored)?;
     let messages = history::messages(parsed.system.as_ref(), &parsed.messages)?;
     // A conversation that ends with words of the assistant is gone on with, as in Anthropic's API.
     let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
@@ -82,18 +90,12 @@ pub(super) fn chat_body(body: Map<String, Value>, parsed: MessagesBody, answered
         chat.insert("add_generation_prompt".to_owned(), false.into());
     }
     chat.insert("messages".to_owned(), messages.into());
-    Ok(Value::Object(chat))
+    Ok((Value::Object(chat), ignored))
 }
 
-fn refuse(body: &Map<String, Value>, parsed: &MessagesBody, answered: bool) -> Result<(), ApiError> {
+fn refuse(parsed: &MessagesBody, answered: bool) -> Result<(), ApiError> {
     if parsed.messages.is_empty() {
         return Err(ApiError::bad_field("messages", "`messages` must hold one message at least"));
-    }
-    for (field, what) in REFUSED {
-        let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        if body.get(field).is_some_and(|value| !empty(value)) {
-            return Err(ApiError::bad_field(field, format!("`{field}` is refused: there are no {what} here")));
-        }
     }
     match parsed.max_tokens {
         Some(tokens) if tokens < 1 => {
@@ -168,11 +170,20 @@ fn thinking(
     }
 }
 
-fn tools(tools: Option<Vec<Value>>, choice: Option<Choice>, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+fn tools(
+    tools: Option<Vec<Value>>,
+    choice: Option<Choice>,
+    chat: &mut Map<String, Value>,
+    ignored: &mut Ignored,
+) -> Result<(), ApiError> {
     let tools = tools.unwrap_or_default();
-    if !tools.is_empty() {
-        let tools = tools.iter().enumerate().map(tool).collect::<Result<Vec<_>, _>>()?;
-        chat.insert("tools".to_owned(), tools.into());
+    let kind = |tool: &Value| tool.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    tools.iter().map(kind).filter(|kind| is_hosted(kind)).for_each(|kind| ignored.note(&kind));
+    let own = tools.iter().enumerate().filter(|(_, tool)| !is_hosted(&kind(tool)));
+    let own = own.map(tool).collect::<Result<Vec<_>, _>>()?;
+    let (any, offered) = (!tools.is_empty(), !own.is_empty());
+    if offered {
+        chat.insert("tools".to_owned(), own.into());
     }
     let Some(choice) = choice else { return Ok(()) };
     let word = match (choice.kind.as_str(), choice.name) {
@@ -186,7 +197,10 @@ fn tools(tools: Option<Vec<Value>>, choice: Option<Choice>, chat: &mut Map<Strin
             return Err(ApiError::bad_field("tool_choice.type", message));
         }
     };
-    chat.insert("tool_choice".to_owned(), word);
+    // What clients send by default says nothing if no tool is left.
+    if offered || !any || word != "auto" {
+        chat.insert("tool_choice".to_owned(), word);
+    }
     if let Some(alone) = choice.disable_parallel_tool_use {
         chat.insert("parallel_tool_calls".to_owned(), (!alone).into());
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::types::InputMessage;
 use crate::api::envelope::own_id;
 use crate::error::ApiError;
+use crate::hosted::tells_of_hosted;
 
 /// The system text and the conversation.
 pub(super) fn messages(system: Option<&Value>, messages: &[InputMessage]) -> Result<Vec<Value>, ApiError> {
@@ -56,6 +57,7 @@ fn user(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiErr
                     json!({"role": "tool", "tool_call_id": own_id(block.text("tool_use_id")), "content": content}),
                 );
             }
+            kind if tells_of_hosted(kind) => {}
             _ => return Err(block.refused("a user's message")),
         }
     }
@@ -76,6 +78,8 @@ fn result_text(result: &Block<'_>) -> Result<String, ApiError> {
         lines.push(match block.kind {
             "text" => block.text("text").to_owned(),
             "search_result" | "document" => document(&block)?,
+            // A tool that a search for tools has found.
+            "tool_reference" => block.text("tool_name").to_owned(),
             _ => return Err(block.refused("a tool's result")),
         });
     }
@@ -121,6 +125,7 @@ fn assistant(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), A
             // What it holds is sealed for everyone but Anthropic.
             "redacted_thinking" => {}
             "tool_use" => calls.push(call(&block)?),
+            kind if tells_of_hosted(kind) => {}
             _ => return Err(block.refused("an assistant's message")),
         }
     }

@@ -23,6 +23,7 @@ use super::service::json_response;
 use super::{answer_id, json_body, sse};
 use crate::app::App;
 use crate::error::ApiError;
+use crate::hosted::Ignored;
 use crate::metrics::Surface;
 use crate::reply::{ABORTED, Ending, Notes, TokenCounts};
 use crate::request::ChatRequest;
@@ -33,6 +34,8 @@ struct Frame {
     id: String,
     model: String,
     notes: Notes,
+    /// Tools of the request that were left out.
+    ignored_tools: Option<Value>,
 }
 
 /// Whether a path's errors have the shape of Anthropic's API.
@@ -42,7 +45,7 @@ pub(crate) fn in_shape_of_messages(path: &str) -> bool {
 
 /// Answers a Messages request.
 #[utoipa::path(
-    post, path = "/v1/messages", tag = "Anthropic", request_body = MessagesBody,
+    post, path = "/v1/messages", tag = "Anthropic", operation_id = "create_message", request_body = MessagesBody,
     responses(
         (status = 200, description = "The message: JSON, or named events under `stream: true`"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),
@@ -54,7 +57,7 @@ pub(super) async fn serve(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    answer(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+    answer(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error).noted()))
 }
 
 /// Counts the tokens of a Messages request's prompt.
@@ -71,7 +74,7 @@ pub(super) async fn count_tokens(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error)))
+    count(&app, &headers, body).await.unwrap_or_else(|error| error::response(&convert::in_own_words(error).noted()))
 }
 
 async fn answer(
@@ -79,10 +82,11 @@ async fn answer(
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let (request, streamed) = read(app, headers, body, true)?;
-    let request = request.streamed(streamed);
+    let (request, streamed, ignored) = read(app, headers, body, true)?;
+    let request = ChatRequest { merges_system: true, ..request.streamed(streamed) };
     let model = app.model_name(request.model.as_deref())?;
-    let frame = Frame { id: answer_id("msg", headers), model, notes: Notes::new(request.diagnostics) };
+    let (id, notes) = (answer_id("msg", headers), Notes::new(request.diagnostics));
+    let frame = Frame { id, model, notes, ignored_tools: ignored.told() };
     let hash = request.hash;
     let reply = chat::reply(app, request, Surface::Messages).await?;
     let mut response = match streamed {
@@ -94,18 +98,19 @@ async fn answer(
 }
 
 async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
-    let (request, _) = read(app, headers, body, false)?;
+    let (request, ..) = read(app, headers, body, false)?;
+    let request = ChatRequest { merges_system: true, ..request };
     app.model_name(request.model.as_deref())?;
     Ok(json_response(&json!({"input_tokens": app.count_tokens(request).await?})))
 }
 
-/// The chat request that says the same, and whether the answer is streamed.
+/// The chat request that says the same, whether the answer is streamed, and what was left out.
 fn read(
     app: &App,
     headers: &HeaderMap,
     body: Result<Bytes, BytesRejection>,
     answered: bool,
-) -> Result<(ChatRequest, bool), ApiError> {
+) -> Result<(ChatRequest, bool, Ignored), ApiError> {
     let body = json_body(app, headers, body)?;
     let parsed: MessagesBody = read_body(&body)?;
     let Value::Object(object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
@@ -115,21 +120,21 @@ fn read(
     let streamed = parsed.stream == Some(true);
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let thinks = parsed.thinking.is_some();
-    let mut chat = convert::chat_body(object, parsed, answered)?;
+    let (mut chat, ignored) = convert::chat_body(object, parsed, answered)?;
     if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().markers().are_known()) {
         // Clients of this API always send one; a model without thoughts keeps it anyway.
         chat.remove("thinking_token_budget");
     }
     if !without_thought {
-        return Ok((app.chat_request(chat)?, streamed));
+        return Ok((app.chat_request(chat)?, streamed, ignored));
     }
     let request = app.chat_request(chat.clone())?;
     // A format that knows no way to switch the thought off keeps it short, as in vLLM.
     if app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_ok() {
-        return Ok((request, streamed));
+        return Ok((request, streamed, ignored));
     }
     chat["reasoning_effort"] = "low".into();
-    Ok((app.chat_request(chat)?, streamed))
+    Ok((app.chat_request(chat)?, streamed, ignored))
 }
 
 /// The chat request that says the same as a body.

@@ -7,6 +7,7 @@ use crate::api::envelope;
 use crate::api::sse::{self, event};
 use crate::backend::BackendError;
 use crate::blocks::{Block, BlockEvent, Blocks};
+use crate::hosted::tell;
 use crate::reply::{Ending, Step, TokenCounts};
 
 /// Shows an answer as Anthropic's events. Blocks never overlap.
@@ -110,10 +111,11 @@ impl sse::Writer for Writer {
     }
 
     fn begin(&mut self, tokens: TokenCounts, out: &mut Vec<u8>) {
-        let message = json!({
+        let mut message = json!({
             "id": self.frame.id, "type": "message", "role": "assistant", "model": self.frame.model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": usage(tokens),
         });
+        tell(self.frame.ignored_tools.as_ref(), &mut message);
         event(out, "message_start", &json!({"type": "message_start", "message": message}));
     }
 

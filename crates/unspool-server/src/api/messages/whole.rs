@@ -9,6 +9,7 @@ use crate::api::service::json_response;
 use crate::backend::BackendError;
 use crate::blocks::{Block, BlockEvent, Blocks};
 use crate::engine::Reply;
+use crate::hosted::tell;
 
 /// Waits for the answer and gives it.
 pub(super) async fn answer(mut frame: Frame, mut reply: Reply) -> Result<Response, BackendError> {
@@ -40,6 +41,7 @@ pub(super) async fn answer(mut frame: Frame, mut reply: Reply) -> Result<Respons
         "id": frame.id, "type": "message", "role": "assistant", "model": frame.model, "content": content.blocks,
         "stop_reason": reason, "stop_sequence": sequence, "usage": usage,
     });
+    tell(frame.ignored_tools.as_ref(), &mut message);
     if let Some(notes) = frame.notes.told() {
         message["diagnostics"] = notes;
     }

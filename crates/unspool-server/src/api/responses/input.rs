@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::tools::{flat, wrapped};
 use crate::api::envelope;
 use crate::error::ApiError;
+use crate::hosted::tells_of_hosted;
 
 /// The chat messages of `instructions` and `input`.
 pub(super) struct Conversation {
@@ -66,6 +67,8 @@ impl Conversation {
                 let output = output(fields, place)?;
                 self.messages.push(json!({"role": "tool", "tool_call_id": text(fields, "call_id"), "content": output}));
             }
+            // The model never knew of it.
+            (kind, _) if tells_of_hosted(kind) => {}
             (kind, _) => {
                 let error = ApiError::bad_field(place, format!("`{place}` has the type `{kind}`, which is not served"));
                 return Err(match kind {

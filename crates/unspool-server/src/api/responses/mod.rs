@@ -35,7 +35,7 @@ use crate::unique;
 
 /// Answers a Responses request.
 #[utoipa::path(
-    post, path = "/v1/responses", tag = "OpenAI", request_body = ResponsesBody,
+    post, path = "/v1/responses", tag = "OpenAI", operation_id = "create_response", request_body = ResponsesBody,
     responses(
         (status = 200, description = "The response: JSON, or named and numbered events under `stream: true`"),
         (status = "4XX", description = "The request is refused; the error says why, and which field"),
@@ -47,7 +47,7 @@ pub(super) async fn serve(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    answer(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error)))
+    answer(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error).noted()))
 }
 
 /// An error in this API's shape, whose code is a text or nothing.
@@ -73,14 +73,15 @@ pub(super) async fn input_tokens(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    count(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error)))
+    count(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error).noted()))
 }
 
 async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
     let body = json_body(app, headers, body)?;
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
-    let request = app.chat_request(convert::chat_body(object, &parsed)?.0)?;
+    let mut request = app.chat_request(convert::chat_body(object, &parsed)?.0)?;
+    request.merges_system = true;
     app.model_name(request.model.as_deref())?;
     let tokens = app.count_tokens(request).await?;
     Ok(json_response(&json!({"object": "response.input_tokens", "input_tokens": tokens})))
@@ -109,11 +110,16 @@ async fn answer(
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
     let (chat, tools) = convert::chat_body(object, &parsed)?;
     let mut request = app.chat_request(chat)?.streamed(parsed.stream == Some(true));
+    request.merges_system = true;
     request.may_drop = parsed.truncation.as_deref() == Some("auto");
     let model = app.model_name(request.model.as_deref())?;
     let fixed = Frame::fixed(&answer_id("resp", headers), &model, object, &parsed);
     let asks = |what: &str| parsed.include.iter().flatten().any(|asked| asked == what);
     let sealed = asks("reasoning.encrypted_content");
+    let mut fixed = fixed;
+    if let Some(ignored) = tools.ignored().told() {
+        fixed.insert("ignored_tools".to_owned(), ignored);
+    }
     let frame = Frame { fixed, notes: Notes::new(request.diagnostics), sealed };
     let hash = request.hash;
     let reply = chat::reply(app, request, Surface::Responses).await?;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
+use crate::hosted::{Ignored, is_hosted};
 
 /// The parameter that stands for the whole input of a custom tool.
 pub(super) const CUSTOM_INPUT: &str = "input";
@@ -22,17 +23,23 @@ pub(super) struct Own {
 pub(super) struct Tools {
     functions: Vec<(String, Value)>,
     owns: HashMap<String, Own>,
+    /// What was left out.
+    ignored: Ignored,
 }
 
 impl Tools {
     /// Reads `tools`.
     ///
     /// # Errors
-    /// A tool of another kind than functions, custom tools and namespaces of them; a name twice.
+    /// A tool of a kind that nobody knows; a name twice.
     pub(super) fn read(tools: &[Value]) -> Result<Self, ApiError> {
         let mut out = Self::default();
         for (index, tool) in tools.iter().enumerate() {
             let place = format!("tools[{index}]");
+            if is_hosted(kind(tool)) {
+                out.ignored.note(kind(tool));
+                continue;
+            }
             if kind(tool) != "namespace" {
                 out.add(tool, None, &place)?;
                 continue;
@@ -85,6 +92,11 @@ impl Tools {
         }
         self.functions.push((flat, json!({"type": "function", "function": function})));
         Ok(())
+    }
+
+    /// The tools that were left out.
+    pub(super) fn ignored(&self) -> &Ignored {
+        &self.ignored
     }
 
     /// The tool that the model calls `name`; a name that nobody knows is a function's.
@@ -150,6 +162,9 @@ impl Tools {
         let mut allowed = Vec::new();
         for (index, tool) in listed.iter().enumerate() {
             let place = format!("tool_choice.tools[{index}]");
+            if is_hosted(kind(tool)) {
+                continue;
+            }
             let own = name(tool, &place)?;
             if kind(tool) == "namespace" {
                 let inside = |flat: &String| self.own(flat).namespace.as_deref() == Some(own);

@@ -41,7 +41,7 @@ impl Http {
             .read_timeout(Duration::from_secs(config.backend_timeout))
             .build()
             .map_err(|error| StartupError::new(format!("cannot set up the HTTP client: {error}")))?;
-        let key = config.backend_api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
+        let key = config.chat.key(config.backend_api_key.as_ref())?;
         Ok(Self { client, key, silence: Duration::from_secs(config.backend_timeout) })
     }
 

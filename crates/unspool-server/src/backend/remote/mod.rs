@@ -7,6 +7,7 @@
 //! | `sglang` | `/generate` | ids, else text | text and ids, cumulative or not |
 //! | `llamacpp` | `/completion` | ids, else text | text and ids; special tokens blank |
 //! | `tgi` | `/generate_stream` | text | text and ids |
+//! | `chat` | `/v1/chat/completions` | the conversation | text, and what the server has taken apart |
 //!
 //! Of several servers the least busy one that is well is asked. One that cannot be reached is passed over until it says that it
 //! is well again, and what it was asked goes to another, as long as nothing of its answer has been given.
@@ -39,9 +40,10 @@ use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
 use crate::capabilities::Capabilities;
-use crate::config::{RemoteKind, ServeConfig};
+use crate::config::{ChatStart, ChatTools, RemoteKind, ServeConfig, TemplateChoice};
 use crate::constraint::Constraint;
 use crate::error::{ApiError, StartupError};
+use crate::line;
 use crate::model::Model;
 use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, PromptRenderer};
@@ -54,6 +56,9 @@ pub struct Remote {
     dialect: Box<dyn Dialect>,
     asking: Asking,
     renderer: Arc<dyn PromptRenderer>,
+    start: Option<ChatStart>,
+    /// Prompts that are not made here are made by the server.
+    asks_for_prompts: bool,
 }
 
 /// What servers of a kind can do.
@@ -82,16 +87,20 @@ impl Remote {
             end_tokens: model.end_tokens().to_vec(),
             sequence_start: model.sequence_start(),
             markers: markers(pair),
+            omits_tools: config.chat.chat_tools == ChatTools::Omit,
+            extended: config.chat.backend_extensions,
         };
         let interval = Duration::from_secs(config.backend_health_interval);
         let pool = Arc::new(Pool::new(bases, (dialect.health(), dialect.facts()), interval));
-        Ok(Self { pool, http, dialect, asking, renderer })
+        let unsaid = TemplateChoice::of(config.chat_template.as_deref()) == TemplateChoice::Unsaid;
+        let start = config.chat.chat_start;
+        Ok(Self { pool, http, dialect, asking, renderer, start, asks_for_prompts: unsaid })
     }
 
     /// Begins an answer at one server.
-    async fn open(&self, job: &Job, base: &str) -> Result<Pieces, BackendError> {
-        let body = Value::Object(self.dialect.body(job, &self.asking)).to_string();
-        let request = self.http.post(base, self.dialect.path(), body).header(ACCEPT, "text/event-stream");
+    async fn open(&self, job: &Job, lease: &Lease) -> Result<Pieces, BackendError> {
+        let body = Value::Object(self.dialect.body(job, &self.asking, &lease.facts())).to_string();
+        let request = self.http.post(lease.base(), self.dialect.path(), body).header(ACCEPT, "text/event-stream");
         let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
         if response.status().is_success() {
             let reader = self.dialect.reader(job);
@@ -110,9 +119,7 @@ impl Remote {
             let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
             let response = request.send().await.map_err(|error| fault(&error))?;
             if matches!(response.status().as_u16(), 404 | 405 | 501) {
-                tracing::warn!(
-                    "the backend has no `{path}`; the prompt is a simple one, give the model with --model-dir"
-                );
+                tracing::warn!("the backend has no `{path}`, so that it makes no prompts");
                 return Ok(None);
             }
             if !response.status().is_success() {
@@ -130,12 +137,15 @@ impl Remote {
         let mut last = None;
         while let Some(lease) = self.pool.lease(&tried) {
             let others = self.pool.len() > tried.len() + 1;
-            let opened = match self.open(job, lease.base()).await {
+            let opened = match self.open(job, &lease).await {
                 Ok(pieces) if others => first_piece(pieces).await,
                 opened => opened,
             };
             match opened {
-                Ok(pieces) => return Ok(leased(pieces, lease)),
+                Ok(pieces) => {
+                    line::note(|line| line.backend = Some(lease.index() + 1));
+                    return Ok(leased(pieces, lease));
+                }
                 Err(error) if error.fault.is_the_servers() => {
                     lease.failed(error.fault);
                     if others {
@@ -219,6 +229,7 @@ fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
     }
     let trimmed = url.trim_end_matches('/');
     let trimmed = trimmed.strip_suffix("/completions").unwrap_or(trimmed);
+    let trimmed = trimmed.strip_suffix("/chat").unwrap_or(trimmed);
     Ok(trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned())
 }
 
@@ -229,7 +240,10 @@ impl Backend for Remote {
 
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         Box::pin(async move {
-            if !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
+            if self.dialect.capabilities().chats {
+                return Ok(RenderedPrompt { begins: self.start, ..RenderedPrompt::default() });
+            }
+            if self.asks_for_prompts && !self.renderer.is_exact(request) && request.raw_prompt.is_none() {
                 match self.rendered_there(request).await {
                     Ok(Some(prompt)) => return Ok(prompt),
                     Ok(None) => {}
@@ -257,6 +271,11 @@ impl Backend for Remote {
         let model = self.asking.model.as_deref().or(model);
         // A request may go to any of them.
         self.pool.facts().filter_map(|facts| facts.longest_context(model)).min()
+    }
+
+    fn model_name(&self) -> Option<String> {
+        let facts = self.pool.facts().next()?;
+        facts.models.first().map(|(id, _)| id.clone())
     }
 
     fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {

@@ -192,6 +192,11 @@ impl Lease {
 }
 
 impl Lease {
+    /// What is known of the server.
+    pub(super) fn facts(&self) -> Arc<ServerFacts> {
+        self.pool.members[self.index].said().unwrap_or_default()
+    }
+
     /// What the server said of itself may no longer be so.
     pub(super) fn doubt(&self) {
         self.pool.members[self.index].stale.store(true, Ordering::Release);

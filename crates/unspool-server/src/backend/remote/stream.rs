@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::dialect::Reader;
 use super::http::{fault, silent};
 use super::sse::{EventReader, LONGEST_EVENT, TooLong};
-use crate::backend::{BackendError, BackendFault, Piece, Pieces};
+use crate::backend::{BackendError, BackendFault, Native, Piece, Pieces};
 
 /// How long the end of a stream may take once the model has stopped: only token counts can still come.
 const GRACE: Duration = Duration::from_secs(2);
@@ -153,6 +153,10 @@ impl Outbox {
             match &piece {
                 Piece::Tokens { text, ids } => *bytes += text.len() + size_of_val(ids.as_slice()),
                 Piece::Stopped { .. } => *stopped = true,
+                Piece::Native(Native::Reasoning(text) | Native::CallArguments { json: text, .. }) => {
+                    *bytes += text.len();
+                }
+                Piece::Native(Native::CallStart { id, name }) => *bytes += id.len() + name.len(),
                 Piece::Usage { .. } | Piece::Prompt(_) => {}
             }
             ready.push_back(Ok(piece));

@@ -19,7 +19,7 @@ use super::{Cx, Eof, Repair, Status, Step};
 use crate::call_header::{Advance, Cursor, Program};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::template::Slot;
-use crate::json::write::string_piece;
+use crate::json::write::{string_of, string_piece};
 use crate::marks::Blanks;
 use crate::scan::{Match, blanks, prefix};
 
@@ -272,7 +272,7 @@ impl Elements {
         self.scanned = 0;
         let text = &turn.rest()[..end];
         if self.streams {
-            string_piece(text, |json| turn.cx.out.args(json));
+            string_of(text, |json, from| turn.cx.out.args_of(json, from));
         } else if let Some(room) = self.tree.push_text(text, turn.cx.limits) {
             let mut room = room;
             while !text.is_char_boundary(room) {
@@ -290,7 +290,7 @@ impl Elements {
             self.object.key(turn.cx.out, &key);
             turn.cx.out.args("\"");
             string_piece(&kept, |json| turn.cx.out.args(json));
-            string_piece(text, |json| turn.cx.out.args(json));
+            string_of(text, |json, from| turn.cx.out.args_of(json, from));
             self.streams = true;
         }
         turn.at += end;

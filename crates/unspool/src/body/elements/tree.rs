@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::object::Object;
 use crate::body::tag::{self, Tag};
-use crate::body::{Cx, Out, give};
+use crate::body::{Cx, Out, Repair, give};
+use crate::diagnostic::DiagnosticKind;
 use crate::json::write::string_piece;
 use crate::limits::Limits;
 use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
@@ -277,7 +278,7 @@ impl<'a> Writer<'a, '_> {
                 return self.out.args("{}");
             }
         }
-        give(&convert(text, Want::Schema(of), self.rules), self.out, text, self.at);
+        give(&convert(text, Want::Schema(of), self.rules), &mut Placeless(self.out), text, self.at);
     }
 
     fn object(&mut self, node: &Node, of: Option<&Type>) {
@@ -308,5 +309,22 @@ impl<'a> Writer<'a, '_> {
         self.out.args("\"");
         string_piece(key, |json| self.out.args(json));
         self.out.args("\": ");
+    }
+}
+
+/// Where a value of the tree stood is not kept: its JSON is written without a place.
+struct Placeless<'a>(&'a mut dyn Out);
+
+impl Out for Placeless<'_> {
+    fn args(&mut self, json: &str) {
+        self.0.args(json);
+    }
+
+    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str) {
+        self.0.report(kind, at, text, message);
+    }
+
+    fn repaired(&mut self, repair: Repair<'_>) {
+        self.0.repaired(repair);
     }
 }

@@ -19,7 +19,7 @@ struct Rewritten<'a> {
 
 impl JsonOut for Rewritten<'_> {
     fn json(&mut self, text: &str) {
-        self.out.args(text);
+        self.out.args_of(text, text);
     }
 
     fn doubled(&mut self, _: isize, _: &str) {}

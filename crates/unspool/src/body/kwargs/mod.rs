@@ -17,7 +17,7 @@ use self::value::start;
 use super::{Cx, Eof, Follow, Out, Status, Step};
 use crate::explanation::Explanation;
 use crate::format::file::Tools;
-use crate::json::write::string_piece;
+use crate::json::write::string_of;
 use crate::keyword::keyword;
 use crate::scan::{Literal, Match, is_blank};
 
@@ -95,8 +95,13 @@ struct Writer {
 
 impl Writer {
     fn put(&mut self, out: &mut dyn Out, json: &str) {
+        self.put_of(out, json, "");
+    }
+
+    /// JSON that was made of a slice of the input.
+    fn put_of(&mut self, out: &mut dyn Out, json: &str, text: &str) {
         if self.unknown == 0 {
-            out.args(json);
+            out.args_of(json, text);
         } else {
             self.held.push_str(json);
         }
@@ -237,7 +242,7 @@ impl Kwargs {
         let name = reader.input.get(at..at + n).unwrap_or_default().trim_end();
         let out = &mut *reader.cx.out;
         out.args(if self.opened { ", \"" } else { "{\"" });
-        string_piece(name, |piece| out.args(piece));
+        string_of(name, |piece, from| out.args_of(piece, from));
         out.args("\": ");
         self.opened = true;
         self.state = State::Value;

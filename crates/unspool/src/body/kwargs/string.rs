@@ -4,7 +4,7 @@ use super::lookahead::{Lookahead, Quote};
 use super::text::{Escape, Quotes};
 use super::{Kwargs, Move, Reader, State};
 use crate::diagnostic::DiagnosticKind;
-use crate::json::write::string_piece;
+use crate::json::write::{string_of, string_piece};
 use crate::scan::{Match, deciding};
 
 impl Kwargs {
@@ -25,7 +25,8 @@ impl Kwargs {
                 Escape::Char(c, n) => {
                     let mut buffer = [0; 4];
                     let Self { writer, .. } = self;
-                    string_piece(c.encode_utf8(&mut buffer), |piece| writer.put(reader.cx.out, piece));
+                    let escape = &reader.input[found..found + n];
+                    string_piece(c.encode_utf8(&mut buffer), |piece| writer.put_of(reader.cx.out, piece, escape));
                     Move::Go(found + n)
                 }
             },
@@ -92,7 +93,7 @@ impl Kwargs {
             let room = most.saturating_sub(self.writer.held.len()) / 6;
             let portion = if self.writer.unknown == 0 { rest } else { deciding(rest, room.saturating_sub(4)) };
             let Self { writer, .. } = self;
-            string_piece(portion, |piece| writer.put(reader.cx.out, piece));
+            string_of(portion, |piece, from| writer.put_of(reader.cx.out, piece, from));
             if self.writer.held.len() > most {
                 let message = "the first item of a bracket is too long to wait for its end";
                 reader.cx.out.report(DiagnosticKind::LimitReached, from, "", message);

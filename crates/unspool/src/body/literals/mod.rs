@@ -18,7 +18,7 @@ use super::{Cx, Eof, Follow, Repair, Status, Step};
 use crate::diagnostic::DiagnosticKind;
 use crate::explanation::Explanation;
 use crate::format::file::{Delimited, Silent, Tools};
-use crate::json::write::string_piece;
+use crate::json::write::string_of;
 use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 use crate::schema::TypeId;
 use crate::typing::Rules;
@@ -161,6 +161,11 @@ impl<'a> Reader<'a, '_> {
         self.input.get(from..to).unwrap_or_default()
     }
 
+    /// Where in the step's input a slice of it begins.
+    fn place(&self, text: &str) -> isize {
+        text.as_ptr().addr().wrapping_sub(self.input.as_ptr().addr()).cast_signed()
+    }
+
     /// Bytes of the character at `at`.
     fn char_len(&self, at: usize) -> usize {
         self.input.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
@@ -176,7 +181,7 @@ impl<'a> Reader<'a, '_> {
 
     fn put_string(&mut self, text: &str) {
         let out = &mut *self.cx.out;
-        string_piece(text, |piece| out.args(piece));
+        string_of(text, |json, from| out.args_of(json, from));
     }
 
     /// Tells that `text` at `at` was read as `read`.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lookahead::{Place, first_of};
 use super::{Literals, Move, Reader, State};
-use crate::body::give;
+use crate::body::{give, give_string};
 use crate::format::file::Delimited;
 use crate::scan::{Match, is_blank};
 use crate::schema::{Type, TypeId};
@@ -69,8 +69,9 @@ impl Pending {
                 self.scalar = None;
             }
         }
+        let at = reader.place(piece);
         if self.opened {
-            self.write(reader, piece);
+            self.write(reader, piece, at);
             return;
         }
         self.text.push_str(piece);
@@ -79,28 +80,31 @@ impl Pending {
             reader.put("\"");
             self.opened = true;
             let text = std::mem::take(&mut self.text);
-            self.write(reader, &text);
+            let begins = at - (text.len() - piece.len()).cast_signed();
+            self.write(reader, &text, begins);
         }
     }
 
     /// Writes more of a string; white space that may be at its end is held.
-    fn write(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
+    fn write(&mut self, reader: &mut Reader<'_, '_>, piece: &str, at: isize) {
         if !self.trims {
-            reader.put_string(piece);
+            give_string(reader.cx.out, piece, at);
             return;
         }
+        let held = at - self.text.len().cast_signed();
         let end = piece.trim_end_matches(|c: char| c.is_ascii() && is_blank(c as u8)).len();
         let (text, blank) = piece.split_at(end);
         if !text.is_empty() {
-            reader.put_string(&self.text);
-            reader.put_string(text);
+            give_string(reader.cx.out, &self.text, held);
+            give_string(reader.cx.out, text, at);
             self.text.clear();
             self.in_long_run = false;
         }
         self.text.push_str(blank);
         self.in_long_run |= self.text.len() > reader.cx.limits.blank;
         if self.in_long_run {
-            reader.put_string(&self.text);
+            let end = at + piece.len().cast_signed();
+            give_string(reader.cx.out, &self.text, end - self.text.len().cast_signed());
             self.text.clear();
         }
     }

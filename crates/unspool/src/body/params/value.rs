@@ -13,7 +13,7 @@ use crate::body::Status;
 use crate::body::ends::LookPast;
 use crate::body::tag::{self, ClosingTag, Tag, closes};
 use crate::format::template::Slot;
-use crate::json::write::string_piece;
+use crate::json::write::string_of;
 use crate::marks::{MARK, mark};
 use crate::scan::{Match, blanks, is_blank, prefix};
 
@@ -171,7 +171,7 @@ impl Value {
     pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
         let is_run = cx.eof == Eof::No && self.passes(spec, input);
         if is_run {
-            string_piece(input, |json| cx.out.args(json));
+            string_of(input, |json, from| cx.out.args_of(json, from));
         }
         is_run
     }

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Turn;
 use super::header::HeaderAttempt;
-use crate::body::{Repair, give};
+use crate::body::{Repair, give, give_string};
 use crate::diagnostic::DiagnosticKind;
 use crate::format::file::Typed;
 use crate::format::template::Slot;
-use crate::json::write::string_piece;
+use crate::json::write::{string_of, string_piece};
 use crate::scan::deciding;
 use crate::schema::{Kinds, TypeId};
 use crate::typing::{Forms, Guess, Want, convert, object};
@@ -116,7 +116,7 @@ impl ValueOutput {
     #[inline]
     pub(super) fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) {
         match self {
-            Self::String => string_piece(piece, |json| turn.cx.out.args(json)),
+            Self::String => string_of(piece, |json, from| turn.cx.out.args_of(json, from)),
             Self::Held(held) => {
                 if held.give(turn, piece) {
                     *self = Self::String;
@@ -168,9 +168,9 @@ impl Held {
             turn.object.key(turn.cx.out, &key);
         }
         turn.cx.out.args("\"");
-        for text in [&*self.text, rest] {
-            string_piece(text, |json| turn.cx.out.args(json));
-        }
+        let begins = turn.at.cast_signed() - (self.text.len() - first.len()).cast_signed();
+        give_string(turn.cx.out, &self.text, begins);
+        string_of(rest, |json, from| turn.cx.out.args_of(json, from));
         true
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use unspool::PromptToken;
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, BackendFault, Job, Piece, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, ServerFacts, StopReason};
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
@@ -25,6 +25,7 @@ const VLLM: Capabilities = Capabilities {
     fills_context: false,
     waits: Waits::ByFlag,
     keeps_budgets: true,
+    chats: false,
     log_probabilities: true,
 };
 
@@ -36,6 +37,7 @@ const PLAIN: Capabilities = Capabilities {
     fills_context: false,
     waits: Waits::Never,
     keeps_budgets: false,
+    chats: false,
     log_probabilities: true,
 };
 
@@ -53,7 +55,7 @@ impl Dialect for Completions {
         if self.ids { "/health" } else { "/v1/models" }
     }
 
-    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+    fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut body = sampling.others.clone();
         job.form.constraint.put(&mut body);
@@ -75,7 +77,9 @@ impl Dialect for Completions {
             },
         );
         set("max_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
-        if sampling.min_tokens > 0 {
+        // Others than these may refuse what OpenAI's API does not have.
+        let extends = self.ids || asking.extends(facts);
+        if sampling.min_tokens > 0 && extends {
             set("min_tokens", json!(sampling.min_tokens));
         }
         if let Some(seed) = seed(job) {
@@ -95,12 +99,11 @@ impl Dialect for Completions {
                 set("stop_token_ids", json!(ends));
             }
         }
-        if job.prompt.complete {
-            // The template has written them; servers that do not know the word pass over it.
+        if job.prompt.complete && extends {
+            // The template has written them.
             set("add_special_tokens", json!(false));
         }
-        if asking.needs_special_tokens(job) {
-            // Servers that do not know the words pass over them.
+        if asking.needs_special_tokens(job) && extends {
             set("skip_special_tokens", json!(false));
             set("spaces_between_special_tokens", json!(false));
         }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason};
 use crate::capabilities::{Capabilities, Notation};
 use crate::constraint::Constraint;
 use crate::prompt::RenderedPrompt;
@@ -47,7 +47,7 @@ impl Dialect for LlamaCpp {
         &["/props", "/v1/models"]
     }
 
-    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+    fn body(&self, job: &Job, asking: &Asking, _facts: &ServerFacts) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut body = Map::new();
         copy(&sampling.others, &SAMPLING, &mut body);

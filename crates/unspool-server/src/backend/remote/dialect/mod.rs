@@ -1,5 +1,6 @@
 //! The servers that give raw output, each with its own words for the same questions.
 
+mod chat;
 mod completions;
 mod llamacpp;
 mod sglang;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use unspool::Pair;
 
 use super::http::words;
-use crate::backend::{BackendError, BackendFault, Job, Piece};
+use crate::backend::{BackendError, BackendFault, Job, Piece, ServerFacts};
 use crate::capabilities::Capabilities;
 use crate::config::RemoteKind;
 use crate::prompt::RenderedPrompt;
@@ -30,12 +31,21 @@ pub(super) struct Asking {
     pub(super) markers: Vec<String>,
     /// The text that the server's tokenizer puts in front of every prompt.
     pub(super) sequence_start: Option<String>,
+    /// Chat servers are not told of tools.
+    pub(super) omits_tools: bool,
+    /// vLLM's own fields are sent, whatever a server says that it is.
+    pub(super) extended: bool,
 }
 
 impl Asking {
     /// Whether the answer can only be read with its special tokens, whatever the client asked for.
     fn needs_special_tokens(&self, job: &Job) -> bool {
         self.pair.needs(&job.request.parse).special_tokens
+    }
+
+    /// Whether a server that says this of itself takes fields that OpenAI's API does not have.
+    fn extends(&self, facts: &ServerFacts) -> bool {
+        self.extended || facts.is("vllm") || facts.is("sglang")
     }
 }
 
@@ -57,8 +67,8 @@ pub(super) trait Dialect: Send + Sync {
         &["/v1/models", "/version"]
     }
 
-    /// The body of a request.
-    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value>;
+    /// The body of a request to a server that says this of itself.
+    fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value>;
 
     /// Reads the events of one answer.
     fn reader(&self, job: &Job) -> Box<dyn Reader>;
@@ -121,6 +131,7 @@ pub(super) fn of(kind: RemoteKind) -> Box<dyn Dialect> {
         RemoteKind::Sglang => Box::new(sglang::Sglang),
         RemoteKind::LlamaCpp => Box::new(llamacpp::LlamaCpp),
         RemoteKind::Tgi => Box::new(tgi::Tgi),
+        RemoteKind::Chat => Box::new(chat::Chat),
     }
 }
 

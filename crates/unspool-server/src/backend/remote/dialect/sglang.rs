@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, Job, Piece, StopReason};
+use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason};
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::constraint::Constraint;
 
@@ -40,7 +40,7 @@ impl Dialect for Sglang {
         "/generate"
     }
 
-    fn body(&self, job: &Job, asking: &Asking) -> Map<String, Value> {
+    fn body(&self, job: &Job, asking: &Asking, _facts: &ServerFacts) -> Map<String, Value> {
         let sampling = job.sampling();
         let mut params = Map::new();
         copy(&sampling.others, &SAMPLING, &mut params);
