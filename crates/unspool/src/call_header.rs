@@ -22,8 +22,8 @@ pub(crate) enum Op {
     Space,
     /// Text that may be missing.
     Optional(Literal),
-    /// Any short text.
-    Free,
+    /// Any short text; what the templates write there.
+    Free(Box<str>),
     /// Any text up to this literal, in which none of these others stands.
     Until(Literal, Vec<Literal>),
     /// A name or the like, up to the first byte that cannot be part of one.
@@ -129,7 +129,7 @@ impl Program {
                     }
                 }
                 Part::Optional(text) => ops.push(Op::Optional(Literal::exact(text))),
-                Part::Free(_) => ops.push(Op::Free),
+                Part::Free(text) => ops.push(Op::Free(text.as_str().into())),
                 Part::Slot(slot) => ops.push(Op::Slot(*slot)),
                 Part::Attrs(attrs) => ops.push(Op::Attrs(attrs.iter().map(|(n, s)| (n.as_str().into(), *s)).collect())),
             }
@@ -190,7 +190,7 @@ impl Program {
             .iter()
             .rev()
             .find(|op| !matches!(op, Op::Space | Op::Optional(_)))
-            .is_some_and(|op| matches!(op, Op::Slot(_) | Op::Free))
+            .is_some_and(|op| matches!(op, Op::Slot(_) | Op::Free(_)))
     }
 }
 
@@ -292,7 +292,7 @@ impl Cursor {
                     Match::Partial if !eof => Advance::More,
                     _ => self.take(0),
                 },
-                Op::Free => self.read_slot(None, program, (bytes, limits)),
+                Op::Free(written) => self.read_free(written, program, (held, limits)),
                 Op::Until(end, stops) => self.read_until(end, stops, (bytes, limits)),
                 Op::Slot(slot) => self.read_slot(Some(*slot), program, (bytes, limits)),
                 Op::Attrs(attrs) => self.read_attributes(attrs, program.blanks, (bytes, limits)),
@@ -312,6 +312,16 @@ impl Cursor {
             }
         }
         Advance::Accept
+    }
+
+    /// Text that is ignored; what the templates do not write is told.
+    fn read_free(&mut self, written: &str, program: &Program, (held, limits): (&str, &Limits)) -> Advance {
+        let from = self.pos;
+        let step = self.read_slot(None, program, (held.as_bytes(), limits));
+        if step == Advance::Accept && held[from..self.pos].trim() != written.trim() && self.pos > from {
+            self.unplaced.push((from, self.pos));
+        }
+        step
     }
 
     /// Length of the white space that stands next. A resumed cursor does not read it again.
@@ -524,7 +534,7 @@ impl Cursor {
     /// What a cursor that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
     /// first one. Half a literal is a half marker, and no text.
     pub(crate) fn unplaced<'a>(&self, program: &Program, held: &'a str) -> &'a str {
-        let is_half = matches!(program.ops.get(self.op), Some(Op::Free | Op::Slot(_) | Op::Attrs(_)));
+        let is_half = matches!(program.ops.get(self.op), Some(Op::Free(_) | Op::Slot(_) | Op::Attrs(_)));
         let has_attributes = program.ops.iter().any(|op| matches!(op, Op::Attrs(_)));
         let from = match self.taken.first() {
             Some(first) if has_attributes && self.taken.len() > 1 => first.end,
@@ -537,6 +547,15 @@ impl Cursor {
     /// What a slot took, in the held bytes.
     pub(crate) fn value<'a>(&self, slot: Slot, held: &'a str) -> Option<&'a str> {
         self.taken.iter().find(|t| t.slot == slot).map(|t| &held[t.start..t.end])
+    }
+
+    /// Where what stands behind a slot's first word is, in the held bytes.
+    pub(crate) fn behind_word(&self, slot: Slot, held: &str) -> Option<(usize, usize)> {
+        let taken = self.taken.iter().find(|t| t.slot == slot)?;
+        let text = held[taken.start..taken.end].trim_start();
+        let rest = text.split_once(char::is_whitespace)?.1.trim();
+        let end = taken.start + held[taken.start..taken.end].trim_end().len();
+        (!rest.is_empty()).then(|| (end - rest.len(), end))
     }
 }
 

@@ -11,7 +11,7 @@ pub enum DiagnosticKind {
     CallCutOff,
     /// A call's body is not what its syntax allows; the call keeps the arguments it has.
     CallBroken,
-    /// Bytes inside an announced call that its syntax cannot place.
+    /// Bytes inside an announced call, or of a message's header, that their syntax cannot place.
     UnplacedText,
     /// Arguments that the model wrote as JSON are not JSON. They are passed on as they are.
     NotJson,

@@ -4,13 +4,15 @@ use crate::span::Span;
 
 use super::Flow;
 use super::scanset::{Action, Found, Pattern};
-use super::state::{Mode, Place};
+use super::state::{Late, Mode, Place};
+use super::tables::Raw;
 
 impl Flow<'_> {
     /// Acts on a pattern at `at`; white space from `pos` to there is undecided.
     pub(crate) fn apply(&mut self, at: usize, found: Found) {
         let tables = self.tables;
         let pattern = &tables.set(self.s.place).patterns[found.pattern];
+        let last = self.s.marker.take();
         if let Action::Open(call_header) = pattern.action {
             self.open(call_header, at + found.lead, at + found.len);
             return;
@@ -26,6 +28,10 @@ impl Flow<'_> {
             self.begin_text(end);
             return;
         }
+        if self.is_doubled(pattern, last, marker) {
+            self.pos = end;
+            return;
+        }
         match pattern.action {
             Action::OpenThought => self.open_thought(pattern, marker, end),
             Action::CloseThought => self.close_thought(pattern, marker, end),
@@ -39,6 +45,9 @@ impl Flow<'_> {
                 self.s.place = Place::Header;
                 self.s.seen = 0;
             }
+            Action::CloseBlock | Action::CloseCall if self.closes_nothing(pattern.action) => {
+                self.lone_closer(pattern, marker, end);
+            }
             Action::CloseBlock | Action::CloseCall => self.closer(pattern, end),
             Action::Body => {
                 if self.s.place != Place::Header {
@@ -50,6 +59,21 @@ impl Flow<'_> {
             Action::NextMessage => self.next_message(pattern.id.is_some(), marker, end),
             Action::Open(_) => {}
         }
+    }
+
+    /// Whether a marker that counts once stands at `marker` again, right behind itself; it is told. True: it does nothing then.
+    fn is_doubled(&mut self, pattern: &Pattern, last: Option<usize>, marker: usize) -> bool {
+        let tables = self.tables;
+        if !pattern.action.is_single() || self.s.place == Place::Raw {
+            return false;
+        }
+        self.s.marker = tables.single.iter().position(|single| **single == *pattern.literal.text());
+        if last.is_none() || last != self.s.marker || tables.words.into_content || tables.words.raw != Raw::Nothing {
+            return false;
+        }
+        self.repeated(self.offset(marker), pattern.literal.text());
+        // A second body marker would begin a message of its own.
+        pattern.action == Action::Body
     }
 
     /// Where the answer's text goes on.
@@ -207,6 +231,31 @@ impl Flow<'_> {
         }
     }
 
+    /// Whether a closer belongs to no call: text stands between, or the call and its block are closed already.
+    fn closes_nothing(&self, action: Action) -> bool {
+        match (self.s.place, action) {
+            (Place::Block, Action::CloseBlock) | (Place::Raw | Place::Broken, _) => false,
+            (_, Action::CloseCall) => !self.s.fresh || self.s.late < Late::Call,
+            _ => !self.s.fresh || self.s.late < Late::Block,
+        }
+    }
+
+    /// A closer that belongs to no call is text, unless it is a special token.
+    fn lone_closer(&mut self, pattern: &Pattern, marker: usize, end: usize) {
+        if self.tables.special.iter().any(|special| special == pattern.literal.text()) && !self.s.opener_is_text {
+            self.drop_marker(marker, end);
+        } else {
+            self.begin_text(end);
+        }
+    }
+
+    /// Behind a call a run of text begins, whatever becomes of thoughts.
+    fn behind_closer(&mut self, pattern: &Pattern, end: usize) {
+        self.behind(pattern, end);
+        self.s.fresh = true;
+        self.s.seen = 0;
+    }
+
     fn closer(&mut self, pattern: &Pattern, end: usize) {
         match self.s.place {
             Place::Raw => {
@@ -215,11 +264,11 @@ impl Flow<'_> {
                 self.give(end);
             }
             Place::Broken if pattern.action == Action::CloseCall => {
-                self.behind(pattern, end);
+                self.behind_closer(pattern, end);
                 self.s.place = if self.s.in_block { Place::Block } else { self.gap_place() };
             }
             _ => {
-                self.behind(pattern, end);
+                self.behind_closer(pattern, end);
                 if pattern.action == Action::CloseBlock {
                     self.s.in_block = false;
                     self.s.place = self.gap_place();
@@ -230,6 +279,8 @@ impl Flow<'_> {
                 }
             }
         }
+        let goes_on = pattern.action == Action::CloseCall || self.tables.half_closers.contains(&pattern.literal);
+        self.s.late = if goes_on { Late::Block } else { Late::Nothing };
         let blocks = &self.tables.follow.block_close;
         let closer = blocks.iter().position(|literal| *literal == pattern.literal);
         self.s.mode = match closer.filter(|_| pattern.action == Action::CloseBlock) {

@@ -9,7 +9,7 @@ use crate::request::IncompleteCalls;
 use crate::span::Span;
 
 use super::numbered::FormId;
-use super::state::{Call, Mode, OpenCall, Origin, Place};
+use super::state::{Call, Late, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// An opening that is complete: what the call is, and which bytes it took.
@@ -194,6 +194,9 @@ impl Flow<'_> {
         if place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
         }
+        if place == Place::Header {
+            return;
+        }
         if self.tables.words.edges {
             self.keep_edge(place, fresh, (lead, opened.start));
             self.s.pending.clear();
@@ -209,7 +212,7 @@ impl Flow<'_> {
     fn tell_header(&mut self, opened: &CallHeader) {
         let place = |from: usize| opened.start + from as u64;
         for &(from, to) in &opened.unplaced {
-            let why = "this attribute of a call means nothing";
+            let why = "this part of the header of a call means nothing";
             self.report(DiagnosticKind::UnplacedText, place(from), &opened.raw[from..to], why);
         }
         for &(from, to) in &opened.repeats {
@@ -428,5 +431,6 @@ impl Flow<'_> {
         self.s.seen = 0;
         self.s.strip = None;
         self.s.behind = true;
+        self.s.late = Late::Call;
     }
 }

@@ -12,19 +12,27 @@ use super::Flow;
 use super::calls::CallHeader;
 use super::numbered::AlternativeId;
 use super::scanset::Action;
-use super::state::{Mode, Origin, Place, State};
+use super::state::{Late, Mode, Origin, Place, State};
 use super::tables::Raw;
 
 /// How messages are read.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelTables {
     pub(crate) words: Channels,
+    /// The role that the templates write.
+    pub(super) role: String,
 }
 
 /// The header that a prompt left open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Open {
     header: String,
+}
+
+impl Open {
+    pub(super) fn header(&self) -> &str {
+        &self.header
+    }
 }
 
 /// What a header says.
@@ -47,8 +55,13 @@ enum Body<'a> {
 }
 
 impl ChannelTables {
-    pub(crate) fn new(words: &Channels) -> Self {
-        Self { words: words.clone() }
+    /// `frames`: what the templates write at the start of a message.
+    pub(crate) fn new<'t>(words: &Channels, mut frames: impl Iterator<Item = &'t str>) -> Self {
+        let behind = frames.find_map(|text| text.strip_prefix(words.start.as_str())).unwrap_or_default();
+        let markers = words.channel.iter().chain(&words.r#type).chain([&words.body]);
+        let end = markers.filter_map(|marker| behind.find(marker.as_str())).min().unwrap_or(behind.len());
+        let role = behind[..end].split_whitespace().next().unwrap_or_default().to_owned();
+        Self { words: words.clone(), role }
     }
 
     /// The state at the start of a reply, from the message that the prompt leaves open.
@@ -95,7 +108,7 @@ impl ChannelTables {
 
     /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and all
     /// others are recipients, or the type behind one.
-    fn is_header(&self, text: &str) -> bool {
+    pub(super) fn is_header(&self, text: &str) -> bool {
         let words = &self.words;
         let recipient = |word: &str| words.to.as_deref().is_some_and(|to| word.starts_with(to));
         let markers = words.channel.iter().chain(&words.r#type);
@@ -157,6 +170,7 @@ impl Flow<'_> {
             self.give(end);
             return;
         }
+        self.tell_odd_header(&prefix, &w[self.pos..at]);
         if let Body::Function(name) = body {
             self.function_message(name, end);
             return;
@@ -164,6 +178,7 @@ impl Flow<'_> {
         self.pos = end;
         self.s.fresh = body == Body::Calls;
         self.s.in_block = false;
+        self.s.late = Late::Nothing;
         match body {
             Body::Reasoning => {
                 self.s.place = Place::Reason;

@@ -24,6 +24,9 @@ impl Flow<'_> {
     /// Gives text to the field of the place.
     pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
         self.text_at = offset;
+        if self.s.marker.is_some() && !text.trim().is_empty() {
+            self.s.marker = None;
+        }
         match self.s.place {
             Place::Reason | Place::ReasonFresh => self.reasoning(text, offset),
             Place::Broken | Place::Dropped => self.unplaced(text, offset),

@@ -98,7 +98,7 @@ fn program(program: &Program) -> String {
             Op::Literal(literal) => format!("{:?}", literal.text()),
             Op::Space => "blanks".into(),
             Op::Optional(literal) => format!("perhaps {:?}", literal.text()),
-            Op::Free => "any short text".into(),
+            Op::Free(_) => "any short text".into(),
             Op::Until(end, _) => format!("a header up to {:?}", end.text()),
             Op::Slot(slot) => slot_name(*slot),
             Op::Attrs(attrs) => {

@@ -161,7 +161,9 @@ impl Builder<'_> {
         let call_header = self.call_header(alternatives);
         let role = Role { marker: Marker { literal: opener, ..open }, id: None, loose: tools.loose };
         self.open_outside.push((role, call_header));
-        for closer in block_closers(&close, tools.loose) {
+        let closers = block_closers(&close, tools.loose);
+        self.half_closers.extend(closers.iter().rev().skip(1).cloned());
+        for closer in closers {
             let mut role = self.literal_role(closer.text(), false);
             role.marker.lead = close.lead.clone();
             role.loose = tools.loose;

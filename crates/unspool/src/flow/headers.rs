@@ -124,6 +124,9 @@ impl Flow<'_> {
                 again.push((end + blanks(&raw.as_bytes()[end..]), next.cursor.pos));
             }
         }
+        // An id is one word.
+        let odd = same.iter().filter_map(|header| header.cursor.behind_word(Slot::Id, raw));
+        let unplaced: Vec<_> = last.cursor.unplaced.iter().copied().chain(odd).collect();
         let shift = |ranges: &[(usize, usize)]| ranges.iter().map(|(a, b)| (a - from, b - from)).collect();
         let opened = CallHeader {
             form,
@@ -134,7 +137,7 @@ impl Flow<'_> {
             origin: Origin::default(),
             raw: raw[from..last.cursor.pos].to_owned(),
             start: self.offset(start + from),
-            unplaced: shift(&last.cursor.unplaced),
+            unplaced: shift(&unplaced),
             repeats: shift(&again),
         };
         (opened, self.tables.forms[form].body.machine())

@@ -11,6 +11,7 @@ mod edges;
 mod emit;
 pub(crate) mod explain;
 mod finder;
+mod gaps;
 mod header_table;
 mod headers;
 pub(crate) mod ids;

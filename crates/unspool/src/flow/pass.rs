@@ -72,7 +72,7 @@ impl Passing<'_> {
     /// Where text of a place goes, if nothing is to be said before it.
     #[inline]
     fn field_of(self, state: &State, place: Place) -> Option<Field> {
-        if state.undecided.is_some() {
+        if state.undecided.is_some() || state.marker.is_some() {
             return None;
         }
         if place.thinks() && !self.tables.words.into_content {

@@ -84,12 +84,17 @@ impl Messages {
         self.next.iter().filter(|(_, action)| *action == Action::NextMessage).filter_map(|(role, _)| role.id)
     }
 
+    /// The marker with which every message begins.
+    fn start(&self) -> Vec<(Role, Action)> {
+        self.next.iter().take(1).cloned().collect()
+    }
+
     pub(super) fn at(&self, place: Place, roles: &Roles) -> Vec<(Role, Action)> {
         let calls = if self.unframed { &roles.outside[..] } else { &[] };
         let inside = [&roles.inside[..], &roles.closers()].concat();
         let rest = roles.rest();
         match place {
-            Place::Header => [&self.body, &self.end, calls, &rest].concat(),
+            Place::Header => [&self.body, &self.end, &self.start(), calls, &rest].concat(),
             Place::Reason | Place::ReasonFresh => [&self.end[..], &self.next, &rest].concat(),
             Place::Block | Place::Broken | Place::Gap | Place::GapAfter => {
                 [&self.end[..], &self.next, &inside, calls, &rest].concat()

@@ -40,6 +40,18 @@ pub(crate) enum Action {
     NextMessage,
 }
 
+impl Action {
+    /// Whether a marker that does this counts once where two stand in a row.
+    pub(crate) fn is_single(self) -> bool {
+        match self {
+            Self::OpenThought | Self::CloseThought | Self::OpenFrame | Self::CloseFrame => true,
+            Self::Header | Self::Body | Self::EndMessage => true,
+            Self::EndThoughtKeep | Self::EndThoughtDrop | Self::Drop | Self::DropCloser => false,
+            Self::Open(_) | Self::CloseBlock | Self::CloseCall | Self::NextMessage => false,
+        }
+    }
+}
+
 /// One pattern of a state.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
@@ -178,4 +190,15 @@ impl ScanSet {
         self.beginning_with(rest.first())
             .any(|(_, p)| p.literal.text().len() > found.len - found.lead && p.literal.at(rest) == Match::Partial)
     }
+}
+
+/// Markers of thoughts, frames and messages.
+pub(super) fn single(sets: &[ScanSet]) -> Vec<Box<str>> {
+    let mut single: Vec<Box<str>> = Vec::new();
+    for pattern in sets.iter().flat_map(|set| &set.patterns).filter(|pattern| pattern.action.is_single()) {
+        if !single.iter().any(|known| **known == *pattern.literal.text()) {
+            single.push(pattern.literal.text().into());
+        }
+    }
+    single
 }

@@ -67,6 +67,19 @@ impl Place {
     }
 }
 
+/// Which closers may still come late behind a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+pub(crate) enum Late {
+    /// None: its block is closed, or text has come.
+    #[default]
+    Nothing,
+    /// A block's.
+    Block,
+    /// The call's, and a block's.
+    Call,
+}
+
 /// What the bytes are read by.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Mode {
@@ -170,6 +183,8 @@ pub(crate) struct State {
     pub(crate) mode: Mode,
     /// At the start of a run of text: white space is held.
     pub(crate) fresh: bool,
+    /// The marker that came last, if no text has come since: its number among those that count once.
+    pub(crate) marker: Option<usize>,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
     /// Nothing has come yet, and a thought may begin without its opener.
@@ -211,6 +226,8 @@ pub(crate) struct State {
     pub(crate) unplaced_full: bool,
     /// In a block after its first call.
     pub(crate) in_block: bool,
+    /// Which closers belong to the call before.
+    pub(crate) late: Late,
     /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
     /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
@@ -235,6 +252,7 @@ impl State {
             place,
             mode: Mode::Text,
             fresh: true,
+            marker: None,
             strip: None,
             bare_thought: false,
             behind: false,
@@ -258,6 +276,7 @@ impl State {
             unplaced_at: 0,
             unplaced_full: false,
             in_block: false,
+            late: Late::Nothing,
             closer_is_text: None,
             opener_is_text: false,
             no_header: 0,

@@ -13,7 +13,7 @@ use crate::scan::Literal;
 use super::channels::ChannelTables;
 use super::numbered::{AlternativeId, BlockId, CallHeaderId, FormId, Numbered, TrailId};
 use super::roles::{Messages, Roles, open, with_action};
-use super::scanset::{Action, Pattern, ScanSet};
+use super::scanset::{self, Action, Pattern, ScanSet};
 use super::state::Place;
 use crate::format::marker::{Marker, Strip, literal_text};
 use crate::format::syntax::{Fault, Format};
@@ -110,6 +110,8 @@ pub(crate) struct Tables {
     pub(crate) bare_in_block: Option<CallHeaderId>,
     /// What may stand behind a call's body.
     pub(crate) follow: Follow,
+    /// Closers of blocks behind which another one stands.
+    pub(crate) half_closers: Vec<Literal>,
     /// The header of the next message, behind its first marker, where the message before has no end.
     pub(crate) next_header: Option<CallHeaderId>,
     /// The tokens with which the next message begins, wherever they stand.
@@ -120,6 +122,8 @@ pub(crate) struct Tables {
     pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
+    /// Markers of which two in a row are told, and count once.
+    pub(crate) single: Vec<Box<str>>,
 }
 
 /// What passes unread, as it stands, where one half of a format is alone and another parser follows.
@@ -172,6 +176,7 @@ pub(super) struct Builder<'a> {
     pub(super) close_blocks: Vec<Role>,
     pub(super) close_calls: Vec<Role>,
     pub(super) follow: Follow,
+    pub(super) half_closers: Vec<Literal>,
     pub(super) next_header: Option<CallHeaderId>,
 }
 
@@ -195,6 +200,7 @@ impl Tables {
             close_blocks: Vec::new(),
             close_calls: Vec::new(),
             follow: Follow::default(),
+            half_closers: Vec::new(),
             next_header: None,
         };
         if let Some(format) = source.tools.filter(|f| f.checkpoint.is_none()) {
@@ -303,11 +309,14 @@ impl Builder<'_> {
             };
             sets.push(self.set(&roles));
         }
-        let channels = self.channel_words().map(ChannelTables::new);
+        let channels = self.channel_words().map(|words| ChannelTables::new(words, self.frame_texts()));
         let headers = self.headers();
+        let single = scanset::single(&sets);
         Ok(Tables {
             headers,
+            single,
             follow: self.follow,
+            half_closers: self.half_closers,
             next_header: self.next_header,
             message_starts: messages.iter().flat_map(|messages| messages.starts()).collect(),
             special: source.declared.to_vec(),
@@ -421,6 +430,14 @@ impl Builder<'_> {
             }
         }
         Ok((opens, closes))
+    }
+
+    /// The texts with which the templates of answers begin.
+    fn frame_texts(&self) -> impl Iterator<Item = &str> {
+        self.both().flat_map(|format| &format.syntax.frames).filter_map(|frame| match frame.parts.first() {
+            Some(Part::Text(text)) => Some(text.as_str()),
+            _ => None,
+        })
     }
 
     fn both(&self) -> impl Iterator<Item = &Format> {

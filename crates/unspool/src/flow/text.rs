@@ -276,21 +276,10 @@ impl<'a> Flow<'a> {
                 }
                 At::Found(found) => {
                     self.s.seen = 0;
-                    let action = set.patterns[found.pattern].action;
-                    if matches!(
-                        action,
-                        Action::Drop
-                            | Action::DropCloser
-                            | Action::CloseFrame
-                            | Action::CloseThought
-                            | Action::EndMessage
-                    ) {
-                        self.header_is_text(at, at + found.len);
-                        self.s.place = Place::Header;
-                    } else if action != Action::Body {
-                        self.pos = at;
+                    if self.in_header(at, found) {
+                        self.apply(at, found);
+                        self.leave_header(set.patterns[found.pattern].action);
                     }
-                    self.apply(at, found);
                     return Go::Again;
                 }
             }
@@ -307,7 +296,7 @@ impl<'a> Flow<'a> {
     }
 
     /// The header is text after all: the bytes before `decided` say so.
-    fn header_is_text(&mut self, to: usize, decided: usize) {
+    pub(super) fn header_is_text(&mut self, to: usize, decided: usize) {
         self.s.seen = 0;
         if self.w[self.pos..to].trim().is_empty() {
             self.pos = to;

@@ -348,7 +348,7 @@ fn advised(message: &str) -> String {
 /// The words most like one that nobody knows; `message` names it first and then all that may stand there.
 fn misspelt(message: &str) -> Option<String> {
     let (unknown, expected) = message.split_once(", expected ")?;
-    let unknown = unknown.split('`').nth(1).filter(|_| unknown.trim_start().starts_with("unknown "))?;
+    let unknown = unknown.rsplit_once("unknown ")?.1.split('`').nth(1)?;
     did_you_mean(&near(unknown, expected.split('`').skip(1).step_by(2)))
 }
 

@@ -30,14 +30,7 @@ pub(crate) struct Names {
     pub(crate) tools: Option<String>,
 }
 
-/// Parsers of formats whose messages begin with a header.
-const WITH_HEADERS: [&str; 6] = ["openai", "openai_gptoss", "inkling", "muse_glimmer", "muse", "musespark1x"];
-
 impl Names {
-    pub(crate) fn have_headers(&self) -> bool {
-        WITH_HEADERS.iter().any(|name| self.has(name))
-    }
-
     fn has(&self, name: &str) -> bool {
         [&self.reasoning, &self.tools].into_iter().any(|half| half.as_deref() == Some(name))
     }
@@ -140,7 +133,7 @@ impl Glued {
 
     /// The words that were put between the fragments.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> + '_ {
-        (0..self.parts.len()).map(word).filter(|word| self.parts.contains(word))
+        (0..64).map(word).filter(|word| self.parts.contains(word))
     }
 
     /// The text as tokens: special tokens as their entries, everything else in threes of bytes.
@@ -195,5 +188,25 @@ pub(crate) fn glued() -> impl Strategy<Value = Glued> {
             }
         }
         Glued { names, source, parts: glued }
+    })
+}
+
+/// An output of the corpus with a word in every gap, or in some of them.
+pub(crate) fn gapped() -> impl Strategy<Value = Glued> {
+    let gaps = prop::collection::vec(prop::bool::weighted(0.5), 1..40);
+    (any::<prop::sample::Index>(), any::<prop::sample::Index>(), gaps).prop_map(|(index, start, gaps)| {
+        let source = index.index(SOURCES.len());
+        let fragments = &SOURCES[source].fragments;
+        let start = if fragments.is_empty() { 0 } else { start.index(fragments.len()) };
+        // Half of them begin at the output's beginning.
+        let start = if gaps.len() % 2 == 0 { 0 } else { start };
+        let mut parts = Vec::new();
+        for (number, gap) in gaps.iter().enumerate() {
+            if *gap {
+                parts.push(word(number));
+            }
+            parts.extend(fragments.get(start + number).cloned());
+        }
+        Glued { names: SOURCES[source].names.clone(), source, parts }
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! `PROPTEST_CASES=10000` tries more texts; `UNSPOOL_NAMES=hermes,qwen3` keeps to the families of these names.
 
+mod bytes;
 #[path = "../shared/cuts.rs"]
 mod cuts;
 mod glue;
@@ -20,8 +21,9 @@ use proptest::test_runner::{Config, TestCaseError};
 use unspool::limits::{Limit, Limits};
 use unspool::{FinishReason, IncompleteCalls};
 
+use bytes::Markup;
 use cuts::{Piece, Random, characters, random_groups, random_text, text_of_mean};
-use glue::{Glued, glued};
+use glue::{Glued, gapped, glued};
 use lag::lagging;
 use places::place_faults;
 use same::cut_differences;
@@ -99,6 +101,15 @@ fn without_wishes() -> Wish {
     Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto, limits: Limits::default() }
 }
 
+/// A request that leaves nothing out: no limit that does.
+fn any_plain_wish() -> impl Strategy<Value = Wish> {
+    (any_calls(), any_limits()).prop_map(|(calls, limits)| {
+        let usual = Limits::default();
+        let limits = Limits { arguments: usual.arguments, diagnostics: usize::MAX, calls: usual.calls, ..limits };
+        Wish { calls, choice: Choice::Auto, limits }
+    })
+}
+
 fn any_wish() -> impl Strategy<Value = Wish> {
     let choice = prop_oneof![2 => Just(Choice::Auto), 1 => Just(Choice::Required), 1 => Just(Choice::Named)];
     (any_calls(), choice, any_limits()).prop_map(|(calls, choice, limits)| Wish { calls, choice, limits })
@@ -151,23 +162,13 @@ proptest! {
         prop_assert!(message.tool_calls.is_empty(), "{:?}", names);
     }
 
-    /// Law 2: each word of the text is somewhere in the answer. (The header of a message is framing, words and all.)
+    /// Law 2: all that came in, but for the format's markers, is somewhere in the answer.
     #[test]
-    fn no_word_is_lost(glued in glued(), finish in any_finish()) {
-        prop_assume!(!glued.names.have_headers());
-        let subject = Subject::new(&glued, &without_wishes(), finish);
+    fn nothing_is_lost(glued in prop_oneof![glued(), gapped()], wish in any_plain_wish(), finish in any_finish()) {
+        let subject = Subject::new(&glued, &wish, finish);
         let answer = subject.run(&[Piece::text(&glued.text())]);
         prop_assume!(answer.refused.is_none());
-        let message = &answer.message;
-        let mut all = format!("{}\n{}", message.reasoning, message.content);
-        for call in &message.tool_calls {
-            all.extend(["\n", &call.id, "\n", &call.name, "\n", &call.arguments]);
-        }
-        for diagnostic in &message.diagnostics {
-            all.extend(["\n", &diagnostic.text]);
-        }
-        for word in glued.words() {
-            prop_assert!(all.contains(&word), "{} is nowhere in {:#?}\n{}", word, message, glued);
-        }
+        let lost = Markup::of(&glued.names).lost(&glued, &answer.message);
+        prop_assert!(lost.is_none(), "{} in {:#?}\n{}", lost.unwrap_or_default(), answer.message, glued);
     }
 }
