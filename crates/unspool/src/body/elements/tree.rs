@@ -126,7 +126,7 @@ impl Tree {
             return Some(limits.argument.saturating_sub(self.size));
         }
         self.size += text.len();
-        let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) else { return None };
+        let node = self.open.last().and_then(|i| self.nodes.get_mut(*i))?;
         let (from, to) = node.text;
         if from == to && node.more.is_empty() {
             node.text = (self.texts.len(), self.texts.len() + text.len());
