@@ -12,7 +12,7 @@ use unspool::{Pair, Setup};
 use self::opening::{limits, named, open, registry, rules, sure_room, warn_of, warn_of_length};
 use crate::backend::{self, Backend};
 use crate::budget::ReasoningMarkers;
-use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ServeConfig, TemplateChoice};
+use crate::config::{AnswerConfig, BackendSpec, HttpConfig, ImagePolicy, ServeConfig, TemplateChoice};
 use crate::constraint::Constrainer;
 use crate::continuation::Continuations;
 use crate::error::{ApiError, Overflow, StartupError};
@@ -45,6 +45,8 @@ pub struct App {
     continuations: Arc<Continuations>,
     /// What the start says of formats and prompts.
     told: Vec<String>,
+    /// A text stands where an image was.
+    hides_images: bool,
 }
 
 impl App {
@@ -120,6 +122,7 @@ impl App {
             keys: config.keys(),
             started: unique::now(),
             told,
+            hides_images: config.text.image_policy == ImagePolicy::Placeholder,
         })
     }
 
@@ -127,6 +130,11 @@ impl App {
     #[must_use]
     pub fn told(&self) -> &[String] {
         &self.told
+    }
+
+    /// Whether a conversation may hold images: the backend takes them, or they are hidden from it.
+    pub(crate) fn takes_images(&self) -> bool {
+        self.hides_images || self.backend.capabilities().chats
     }
 
     /// Asks the backend's servers what they are, and calls the model in the metrics what they call it.
@@ -329,6 +337,9 @@ impl App {
     pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
         self.check_stops(&request.sampling.stop)?;
+        if self.hides_images && !self.backend.capabilities().chats {
+            request.hide_images();
+        }
         if let Some(index) = request.odd_arguments() {
             tracing::warn!(
                 index,

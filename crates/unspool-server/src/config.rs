@@ -18,7 +18,7 @@ pub use self::backend::{BackendSpec, RemoteKind};
 pub use self::chat::{ChatConfig, ChatStart, ChatTools};
 pub use self::constraint::{ConstraintConfig, GrammarBackend, LevelOption, Switch};
 pub use self::http::{HttpConfig, JsonList};
-pub use self::text::{TemplateChoice, TextConfig};
+pub use self::text::{ImagePolicy, TemplateChoice, TextConfig};
 use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 

@@ -64,7 +64,7 @@ mod unique;
 pub use app::App;
 pub use config::{
     AnswerConfig, BackendSpec, ChatConfig, ChatStart, ChatTools, ConstraintConfig, ContentFormatOption, GrammarBackend,
-    HttpConfig, LevelOption, RemoteKind, Secret, ServeConfig, Switch, TemplateChoice, TextConfig,
+    HttpConfig, ImagePolicy, LevelOption, RemoteKind, Secret, ServeConfig, Switch, TemplateChoice, TextConfig,
 };
 pub use error::{ApiError, StartupError};
 pub use serve::{run, run_blocking, serve};

@@ -1,6 +1,8 @@
 //! The settings around templates and tokens.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use crate::error::StartupError;
 
@@ -33,6 +35,36 @@ impl<'a> TemplateChoice<'a> {
     }
 }
 
+/// What becomes of images that the model cannot see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ImagePolicy {
+    /// The request is refused.
+    #[default]
+    Refuse,
+    /// A text stands where the image was.
+    Placeholder,
+}
+
+impl fmt::Display for ImagePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refuse => "refuse",
+            Self::Placeholder => "placeholder",
+        })
+    }
+}
+
+impl FromStr for ImagePolicy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Refuse, Self::Placeholder]
+            .into_iter()
+            .find(|how| how.to_string() == text)
+            .ok_or_else(|| "it must be refuse or placeholder".to_owned())
+    }
+}
+
 /// How far prompts and tokens are made here.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Templates and tokens"))]
@@ -45,6 +77,10 @@ pub struct TextConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 0))]
     pub text_workers: usize,
 
+    /// What becomes of images in front of backends that take none: `refuse`, or `placeholder` (a text stands where one was)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = ImagePolicy::Refuse))]
+    pub image_policy: ImagePolicy,
+
     /// The program that renders the templates of requests; it does what [`unspool_text::worker::run`] does if its first
     /// argument is [`unspool_text::sandbox::ARGUMENT`].
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -53,7 +89,12 @@ pub struct TextConfig {
 
 impl Default for TextConfig {
     fn default() -> Self {
-        Self { max_tokenize_chars: LONGEST_TEXT, text_workers: 0, template_worker: None }
+        Self {
+            max_tokenize_chars: LONGEST_TEXT,
+            text_workers: 0,
+            image_policy: ImagePolicy::Refuse,
+            template_worker: None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod body;
 mod form;
+pub(crate) mod images;
 mod offered;
 mod tools;
 
@@ -223,6 +224,11 @@ impl ChatRequest {
         form::check(&request)?;
         request.parse.calls_before = request.messages.iter().map(|message| message.calls().len()).sum();
         Ok(request)
+    }
+
+    /// Puts a text where an image is.
+    pub fn hide_images(&mut self) {
+        images::hide(self);
     }
 
     /// Given as it is written, or whole, on a surface that has its own words for that.

@@ -102,3 +102,14 @@ async fn tokens_are_named_by_their_ids_on_the_raw_channel_only() {
     assert_eq!(refused.status(), 400);
     gateway.stop().await;
 }
+
+#[tokio::test]
+async fn raw_completions_name_the_model_as_the_backend_does() {
+    let config = ServeConfig { backend_model: Some("far".to_owned()), ..ServeConfig::default() };
+    let (gateway, asked) = gateway(RemoteKind::OpenAi, config).await;
+    for body in [json!({"model": "near", "prompt": "a \"b\"", "top_k": 5}), json!({"prompt": "a \"b\"", "top_k": 5})] {
+        assert_eq!(gateway.post("/v1/completions", &body).await.status(), 200);
+        assert_eq!(last(&asked), json!({"model": "far", "prompt": "a \"b\"", "top_k": 5}));
+    }
+    gateway.stop().await;
+}

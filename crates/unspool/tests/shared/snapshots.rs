@@ -21,9 +21,12 @@ const MOST: usize = 8;
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
 static REQUEST: LazyLock<Request> = LazyLock::new(request);
 
+/// A pair and a reply of its own; `None` is a pair that cannot work.
+type Made = Option<(Pair, String)>;
+
 thread_local! {
-    /// Pairs are compiled once, and each has a reply of its own; `None` is a pair that cannot work.
-    static PAIRS: RefCell<HashMap<(u8, bool), Option<(Pair, String)>>> = RefCell::new(HashMap::new());
+    /// Pairs are compiled once.
+    static PAIRS: RefCell<HashMap<(u8, bool), Made>> = RefCell::new(HashMap::new());
 }
 
 /// Runs one input; a panic is a broken law.
@@ -45,7 +48,7 @@ fn request() -> Request {
     Request { id_seed: Some(7), ..Request::from_openai(&body).expect("a good request") }
 }
 
-fn pair(number: u8, tools: bool) -> Option<(Pair, String)> {
+fn pair(number: u8, tools: bool) -> Made {
     let half = if tools { Half::Tools } else { Half::Reasoning };
     let names = REGISTRY.names(half);
     let name = names[usize::from(number) % names.len()].clone();

@@ -51,11 +51,12 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
     alias::renamed(error, &NAMES)
 }
 
-/// The chat request. `least` is whether the answer's length must be there, as it must for everything but counting.
+/// The chat request. `answered` is whether the answer's length must be there, as it must for everything but counting, `images`
+/// whether images may be.
 pub(super) fn chat_body(
     body: Map<String, Value>,
     parsed: MessagesBody,
-    answered: bool,
+    (answered, images): (bool, bool),
 ) -> Result<(Value, Ignored), ApiError> {
     refuse(&parsed, answered)?;
     let mut ignored = Ignored::default();
@@ -82,7 +83,7 @@ pub(super) fn chat_body(
         chat.insert("stop".to_owned(), stops.into());
     }
     tools(parsed.tools, parsed.tool_choice, &mut chat, &mut ignored)?;
-    let messages = history::messages(parsed.system.as_ref(), &parsed.messages)?;
+    let messages = history::messages(parsed.system.as_ref(), &parsed.messages, images)?;
     // A conversation that ends with words of the assistant is gone on with, as in Anthropic's API.
     let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
     if open {

@@ -6,9 +6,14 @@ use super::types::InputMessage;
 use crate::api::envelope::own_id;
 use crate::error::ApiError;
 use crate::hosted::tells_of_hosted;
+use crate::request::images;
 
 /// The system text and the conversation.
-pub(super) fn messages(system: Option<&Value>, messages: &[InputMessage]) -> Result<Vec<Value>, ApiError> {
+pub(super) fn messages(
+    system: Option<&Value>,
+    messages: &[InputMessage],
+    images: bool,
+) -> Result<Vec<Value>, ApiError> {
     let mut out = Vec::with_capacity(messages.len() + 1);
     if let Some(system) = system {
         add_system(system, "system", &mut out)?;
@@ -18,7 +23,7 @@ pub(super) fn messages(system: Option<&Value>, messages: &[InputMessage]) -> Res
         match message.role.as_str() {
             "system" => add_system(&message.content, &place, &mut out)?,
             // The last two are what some clients write.
-            "user" | "ctx" | "msg" => user(&message.content, &place, &mut out)?,
+            "user" | "ctx" | "msg" => user(&message.content, &place, images, &mut out)?,
             "assistant" => assistant(&message.content, &place, &mut out)?,
             role => {
                 let message = format!("a message has the role `{role}`; it must be user, assistant or system");
@@ -45,14 +50,18 @@ fn add_system(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), 
     Ok(())
 }
 
-fn user(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
+fn user(content: &Value, place: &str, images: bool, out: &mut Vec<Value>) -> Result<(), ApiError> {
     let mut parts = Vec::new();
     for block in blocks(content, place)? {
         match block.kind {
             "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
             "search_result" | "document" => parts.push(json!({"type": "text", "text": document(&block)?})),
+            "image" if images => parts.push(image(&block)?),
             "tool_result" => {
-                let content = result_text(&block)?;
+                // A result is text to models; what it shows stands behind it.
+                let mut shown = Vec::new();
+                let content = result_text(&block, images, &mut shown)?;
+                parts.append(&mut shown);
                 out.push(
                     json!({"role": "tool", "tool_call_id": own_id(block.text("tool_use_id")), "content": content}),
                 );
@@ -67,8 +76,21 @@ fn user(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiErr
     Ok(())
 }
 
-/// The text of a tool's result; several text blocks are lines.
-fn result_text(result: &Block<'_>) -> Result<String, ApiError> {
+/// An image as a part of a chat message.
+fn image(block: &Block<'_>) -> Result<Value, ApiError> {
+    let field = |name: &str| block.fields?.get("source")?.get(name)?.as_str();
+    match (field("type"), field("url"), field("media_type"), field("data")) {
+        (Some("url"), Some(url), ..) => Ok(images::part(url)),
+        (Some("base64"), _, Some(kind), Some(data)) => Ok(images::part(&format!("data:{kind};base64,{data}"))),
+        _ => {
+            let message = "an image's `source` must be of the type base64 or url";
+            Err(ApiError::bad_field(&format!("{}.source", block.place), message))
+        }
+    }
+}
+
+/// The text of a tool's result; several text blocks are lines. Images are put apart.
+fn result_text(result: &Block<'_>, images: bool, shown: &mut Vec<Value>) -> Result<String, ApiError> {
     let Some(content) = result.fields.and_then(|fields| fields.get("content")).filter(|content| !content.is_null())
     else {
         return Ok(String::new());
@@ -76,6 +98,10 @@ fn result_text(result: &Block<'_>) -> Result<String, ApiError> {
     let mut lines = Vec::new();
     for block in blocks(content, &format!("{}.content", result.place))? {
         lines.push(match block.kind {
+            "image" if images => {
+                shown.push(image(&block)?);
+                continue;
+            }
             "text" => block.text("text").to_owned(),
             "search_result" | "document" => document(&block)?,
             // A tool that a search for tools has found.

@@ -120,7 +120,7 @@ fn read(
     let streamed = parsed.stream == Some(true);
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let thinks = parsed.thinking.is_some();
-    let (mut chat, ignored) = convert::chat_body(object, parsed, answered)?;
+    let (mut chat, ignored) = convert::chat_body(object, parsed, (answered, app.takes_images()))?;
     if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().markers().are_known()) {
         // Clients of this API always send one; a model without thoughts keeps it anyway.
         chat.remove("thinking_token_budget");

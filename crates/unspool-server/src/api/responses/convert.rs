@@ -70,7 +70,11 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
 }
 
 /// The chat request, and the tools by which its calls are given back.
-pub(super) fn chat_body(body: &Map<String, Value>, parsed: &ResponsesBody) -> Result<(Value, Tools), ApiError> {
+pub(super) fn chat_body(
+    body: &Map<String, Value>,
+    parsed: &ResponsesBody,
+    images: bool,
+) -> Result<(Value, Tools), ApiError> {
     refuse(body, parsed)?;
     let mut chat: Map<String, Value> = body
         .iter()
@@ -89,7 +93,7 @@ pub(super) fn chat_body(body: &Map<String, Value>, parsed: &ResponsesBody) -> Re
     if let Some(format) = format.map(response_format).transpose()?.flatten() {
         chat.insert("response_format".to_owned(), format);
     }
-    let conversation = input::read(parsed.instructions.as_deref(), parsed.input.as_ref())?;
+    let conversation = input::read(parsed.instructions.as_deref(), parsed.input.as_ref(), images)?;
     if conversation.open {
         chat.insert("continue_final_message".to_owned(), true.into());
         chat.insert("add_generation_prompt".to_owned(), false.into());

@@ -6,20 +6,23 @@ use super::tools::{flat, wrapped};
 use crate::api::envelope;
 use crate::error::ApiError;
 use crate::hosted::tells_of_hosted;
+use crate::request::images;
 
 /// The chat messages of `instructions` and `input`.
 pub(super) struct Conversation {
     pub(super) messages: Vec<Value>,
     /// Whether the answer goes on with the last message, which was broken off.
     pub(super) open: bool,
+    /// Images may be there.
+    images: bool,
 }
 
 /// Reads the conversation.
 ///
 /// # Errors
 /// An item that cannot be said in text, or whose kind is not known.
-pub(super) fn read(instructions: Option<&str>, input: Option<&Value>) -> Result<Conversation, ApiError> {
-    let mut out = Conversation { messages: Vec::new(), open: false };
+pub(super) fn read(instructions: Option<&str>, input: Option<&Value>, images: bool) -> Result<Conversation, ApiError> {
+    let mut out = Conversation { messages: Vec::new(), open: false, images };
     if let Some(text) = instructions.filter(|text| !text.is_empty()) {
         out.messages.push(json!({"role": "system", "content": text}));
     }
@@ -45,12 +48,12 @@ impl Conversation {
         self.open = false;
         match (text(fields, "type"), text(fields, "role")) {
             ("message" | "", "assistant") => {
-                let content = content(fields, place)?;
+                let content = self.content(fields, place)?;
                 self.assistant("content", content);
                 self.open = unfinished;
             }
             ("message" | "", role @ ("user" | "system" | "developer")) => {
-                self.messages.push(json!({"role": role, "content": content(fields, place)?}));
+                self.messages.push(json!({"role": role, "content": self.content(fields, place)?}));
             }
             ("message" | "", role) => {
                 let message =
@@ -64,8 +67,12 @@ impl Conversation {
             ("function_call", _) => self.call(fields, text(fields, "arguments"), place)?,
             ("custom_tool_call", _) => self.call(fields, &wrapped(text(fields, "input")), place)?,
             ("function_call_output" | "custom_tool_call_output", _) => {
-                let output = output(fields, place)?;
+                let (output, shown) = self.output(fields, place)?;
                 self.messages.push(json!({"role": "tool", "tool_call_id": text(fields, "call_id"), "content": output}));
+                if !shown.is_empty() {
+                    // A result is text to models; what it shows stands behind it.
+                    self.messages.push(json!({"role": "user", "content": shown}));
+                }
             }
             // The model never knew of it.
             (kind, _) if tells_of_hosted(kind) => {}
@@ -117,46 +124,52 @@ impl Conversation {
     }
 }
 
-/// The content of a message as chat parts.
-fn content(fields: &Map<String, Value>, place: &str) -> Result<Value, ApiError> {
-    match fields.get("content") {
-        Some(text @ Value::String(_)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => {
-            let texts = texts(parts, &format!("{place}.content"))?;
-            Ok(texts.into_iter().map(|text| json!({"type": "text", "text": text})).collect())
+impl Conversation {
+    /// The content of a message as chat parts.
+    fn content(&self, fields: &Map<String, Value>, place: &str) -> Result<Value, ApiError> {
+        match fields.get("content") {
+            Some(text @ Value::String(_)) => Ok(text.clone()),
+            Some(Value::Array(parts)) => Ok(self.parts(parts, &format!("{place}.content"))?.into()),
+            _ => Err(ApiError::bad_field(
+                &format!("{place}.content"),
+                "a message's content must be a text or a list of parts",
+            )),
         }
-        _ => Err(ApiError::bad_field(
-            &format!("{place}.content"),
-            "a message's content must be a text or a list of parts",
-        )),
     }
-}
 
-/// A tool's result; several parts are lines.
-fn output(fields: &Map<String, Value>, place: &str) -> Result<String, ApiError> {
-    let place = format!("{place}.output");
-    match fields.get("output") {
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => Ok(texts(parts, &place)?.join("\n")),
-        _ => Err(ApiError::bad_field(&place, "a tool's output must be a text or a list of parts")),
-    }
-}
-
-fn texts<'a>(parts: &'a [Value], place: &str) -> Result<Vec<&'a str>, ApiError> {
-    let text = |(index, part): (usize, &'a Value)| {
-        let field = |name: &str| part.get(name).and_then(Value::as_str);
-        match (field("type").unwrap_or_default(), field("text"), field("refusal")) {
-            ("input_text" | "output_text" | "text" | "summary_text", Some(text), _) | ("refusal", _, Some(text)) => {
-                Ok(text)
+    /// A tool's result; several parts are lines. What it shows is put apart.
+    fn output(&self, fields: &Map<String, Value>, place: &str) -> Result<(String, Vec<Value>), ApiError> {
+        let place = format!("{place}.output");
+        match fields.get("output") {
+            Some(Value::String(text)) => Ok((text.clone(), Vec::new())),
+            Some(Value::Array(parts)) => {
+                let (texts, shown): (Vec<Value>, Vec<Value>) =
+                    self.parts(parts, &place)?.into_iter().partition(|part| part["type"] == "text");
+                let lines: Vec<&str> = texts.iter().filter_map(|part| part["text"].as_str()).collect();
+                Ok((lines.join("\n"), shown))
             }
-            (kind, ..) => {
-                let place = format!("{place}[{index}]");
-                Err(ApiError::bad_field(&place, format!("`{place}` is a part of the type `{kind}`"))
-                    .hint("this gateway takes text only, no images, sounds or files"))
-            }
+            _ => Err(ApiError::bad_field(&place, "a tool's output must be a text or a list of parts")),
         }
-    };
-    parts.iter().enumerate().map(text).collect()
+    }
+
+    fn parts(&self, parts: &[Value], place: &str) -> Result<Vec<Value>, ApiError> {
+        let part = |(index, part): (usize, &Value)| {
+            let field = |name: &str| part.get(name).and_then(Value::as_str);
+            match (field("type").unwrap_or_default(), field("text"), field("refusal")) {
+                ("input_text" | "output_text" | "text" | "summary_text", Some(text), _)
+                | ("refusal", _, Some(text)) => Ok(json!({"type": "text", "text": text})),
+                ("input_image", ..) if self.images && field("image_url").is_some() => {
+                    Ok(images::part(field("image_url").unwrap_or_default()))
+                }
+                (kind, ..) => {
+                    let place = format!("{place}[{index}]");
+                    Err(ApiError::bad_field(&place, format!("`{place}` is a part of the type `{kind}`"))
+                        .hint("this gateway takes text only, no images, sounds or files"))
+                }
+            }
+        };
+        parts.iter().enumerate().map(part).collect()
+    }
 }
 
 /// The text of a reasoning item: its own, or else that of the envelope that it was given in, or its summary.

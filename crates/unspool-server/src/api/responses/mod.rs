@@ -80,7 +80,7 @@ async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRej
     let body = json_body(app, headers, body)?;
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
-    let mut request = app.chat_request(convert::chat_body(object, &parsed)?.0)?;
+    let mut request = app.chat_request(convert::chat_body(object, &parsed, app.takes_images())?.0)?;
     request.merges_system = true;
     app.model_name(request.model.as_deref())?;
     let tokens = app.count_tokens(request).await?;
@@ -108,7 +108,7 @@ async fn answer(
     let body = json_body(app, headers, body)?;
     let parsed: ResponsesBody = read_body(&body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
-    let (chat, tools) = convert::chat_body(object, &parsed)?;
+    let (chat, tools) = convert::chat_body(object, &parsed, app.takes_images())?;
     let mut request = app.chat_request(chat)?.streamed(parsed.stream == Some(true));
     request.merges_system = true;
     request.may_drop = parsed.truncation.as_deref() == Some("auto");

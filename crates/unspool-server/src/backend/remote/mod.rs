@@ -20,6 +20,7 @@ mod pool;
 mod sse;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self as streams, StreamExt as _};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
@@ -309,10 +311,22 @@ impl Backend for Remote {
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         Box::pin(async move {
             let lease = self.pool.lease(&[])?;
+            let body = match &self.asking.model {
+                Some(model) => with_model(&body, model),
+                None => body,
+            };
             let request = self.http.post(lease.base(), "/v1/completions", body);
             Some(request.send().await.map(|response| pass_back(response, lease)).map_err(|error| fault(&error)))
         })
     }
+}
+
+/// The body with this model's name in place of its own. Everything else stays as it is written.
+fn with_model(body: &Bytes, model: &str) -> Bytes {
+    let Ok(mut fields) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body) else { return body.clone() };
+    let Ok(name) = serde_json::value::to_raw_value(model) else { return body.clone() };
+    fields.insert("model".to_owned(), name);
+    serde_json::to_vec(&fields).map_or_else(|_| body.clone(), Bytes::from)
 }
 
 /// The backend's answer as it is, without the headers that concern the connection.
