@@ -91,7 +91,7 @@ async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRej
 pub(super) fn chat_body(body: &Value) -> Result<Value, ApiError> {
     let parsed: ResponsesBody = read_body(body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
-    Ok(convert::chat_body(object, &parsed)?.0)
+    Ok(convert::chat_body(object, &parsed, false)?.0)
 }
 
 /// `GET`, `DELETE` and `POST …/cancel` of a response.
