@@ -46,8 +46,8 @@ fn literals(value: &Value, found: &mut Vec<String>) -> bool {
             {
                 let slot = rest[open + 1..close].to_owned();
                 known &= SLOTS.contains(&slot.as_str()) || slot.starts_with(['?', '"']);
-                let text = slot.strip_prefix('?').unwrap_or(" ");
-                rest.replace_range(open..=close, text);
+                let text = format!(" {} ", slot.strip_prefix('?').unwrap_or(""));
+                rest.replace_range(open..=close, &text);
             }
             found.extend(rest.split_whitespace().map(str::to_owned));
             known
@@ -151,7 +151,7 @@ impl Markup {
         let end = self.ends.iter().filter_map(|end| rest.find(end.as_str())).min();
         // One with more words is told in a diagnostic.
         let whole =
-            body.filter(|body| end.is_none_or(|end| *body <= end) && rest[..*body].split_whitespace().count() < 5);
+            body.filter(|body| end.is_none_or(|end| *body <= end) && rest[..*body].split_whitespace().count() < 9);
         whole.unwrap_or(0)
     }
 
