@@ -254,6 +254,10 @@ impl Cursor {
 
     /// Runs on over the held bytes `held`.
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
+        if self.pos.max(self.seen) > held.len() {
+            // No cursor of these bytes: a snapshot's that was changed.
+            return Advance::Fail;
+        }
         let bytes = held.as_bytes();
         if self.op == 0
             && self.taken.is_empty()

@@ -39,6 +39,8 @@ struct Inner {
     gives_calls: bool,
     /// Whether a reasoning parser was asked for.
     reasons: bool,
+    /// The variants of both halves that some request may bring: what does not depend on a request is decided once.
+    possible: OnceLock<[u64; 2]>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
     warnings: OnceLock<Vec<SetupWarning>>,
 }
@@ -65,6 +67,7 @@ impl Pair {
             tools,
             gives_calls,
             reasons,
+            possible: OnceLock::new(),
             plans: Mutex::new(Vec::new()),
             warnings: OnceLock::new(),
         };
@@ -172,10 +175,12 @@ impl Pair {
     /// The compiled tables under these switches, made once.
     pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, SetupError> {
         let inner = &*self.inner;
-        let active = |half: &Option<(Arc<Source>, String)>| {
-            half.as_ref().map_or(0, |(source, name)| source.active(&inner.facts(name, kwargs)))
-        };
-        let key = Key { reasoning: active(&inner.reasoning), tools: active(&inner.tools), plain };
+        let halves = [&inner.reasoning, &inner.tools];
+        let possible = inner.possible.get_or_init(|| {
+            halves.map(|half| half.as_ref().map_or(0, |(source, name)| source.possible(&inner.facts(name, kwargs))))
+        });
+        let active = |half: usize| halves[half].as_ref().map_or(0, |(source, _)| source.asked(possible[half], kwargs));
+        let key = Key { reasoning: active(0), tools: active(1), plain };
         let mut plans = inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, plan)) = plans.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(plan));

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::align::Aligned;
 use crate::body::Eof;
@@ -372,7 +373,11 @@ impl Parser {
         if written != sum(state.as_bytes()) {
             return Err(changed());
         }
-        let restored: Restored = serde_json::from_str(&state).map_err(|_| changed())?;
+        let saved: Value = serde_json::from_str(&state).map_err(|_| changed())?;
+        if !counts_fit(&saved) {
+            return Err(changed());
+        }
+        let restored: Restored = serde_json::from_value(saved).map_err(|_| changed())?;
         if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
             return Err(changed());
         }
@@ -536,6 +541,21 @@ impl Parser {
             hold.push_str(&text[pos..]);
         }
         memory.hold = hold;
+    }
+}
+
+/// Whether all numbers of a saved state are such that a parser can count on from them. Only the open containers of JSON are bits, not a
+/// count.
+fn counts_fit(saved: &Value) -> bool {
+    const MOST: u64 = 1 << 60;
+    match saved {
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.unsigned_abs() <= MOST,
+            None => false,
+        },
+        Value::Array(items) => items.iter().all(counts_fit),
+        Value::Object(members) => members.iter().all(|(name, value)| name == "objects" || counts_fit(value)),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 

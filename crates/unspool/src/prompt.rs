@@ -1,8 +1,9 @@
 //! Where a reply begins: what the prompt of this turn says about thinking.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use memchr::memmem;
+use memchr::{memmem, memrchr};
 
 use crate::flow::numbered::TrailId;
 use crate::flow::state::{Place, State};
@@ -13,8 +14,8 @@ use crate::request::{Prompt, PromptToken};
 use crate::setup::Vocabulary;
 
 /// A prompt as text, and its tokens if they are known.
-pub(crate) struct PromptText {
-    pub(crate) text: String,
+pub(crate) struct PromptText<'p> {
+    pub(crate) text: Cow<'p, str>,
     tokens: Option<Vec<TokenAt>>,
 }
 
@@ -26,23 +27,23 @@ struct TokenAt {
 }
 
 /// What is known of where a reply begins.
-pub(crate) enum Known {
+pub(crate) enum Known<'p> {
     Nothing,
     /// Its prompt.
-    Prompt(PromptText),
+    Prompt(PromptText<'p>),
     /// The thought is over.
     Content,
     /// A thought is open.
     Reasoning,
 }
 
-impl Known {
-    pub(crate) fn of(prompt: Prompt<'_>, vocabulary: &Vocabulary) -> Self {
+impl<'p> Known<'p> {
+    pub(crate) fn of(prompt: Prompt<'p>, vocabulary: &Vocabulary) -> Self {
         match prompt {
             Prompt::Unknown => Self::Nothing,
             Prompt::Content => Self::Content,
             Prompt::Reasoning => Self::Reasoning,
-            Prompt::Text(text) => Self::Prompt(PromptText { text: text.to_owned(), tokens: None }),
+            Prompt::Text(text) => Self::Prompt(PromptText { text: text.into(), tokens: None }),
             Prompt::Tokens(tokens) => Self::Prompt(PromptText::new(tokens, vocabulary)),
             Prompt::Ids(ids) => Self::Prompt(PromptText::new(&tokens(ids, vocabulary), vocabulary)),
         }
@@ -62,7 +63,7 @@ pub(crate) fn tokens(ids: &[u32], vocabulary: &Vocabulary) -> Vec<PromptToken> {
     ids.iter().map(|&id| PromptToken { id, bytes: bytes(id) }).collect()
 }
 
-impl PromptText {
+impl PromptText<'_> {
     fn new(tokens: &[PromptToken], vocabulary: &Vocabulary) -> Self {
         let texts = special_texts(tokens, vocabulary);
         let mut bytes = Vec::new();
@@ -73,9 +74,9 @@ impl PromptText {
             places.push(TokenAt { at, end: bytes.len(), id: token.id });
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Self { text, tokens: Some(places) },
+            Ok(text) => Self { text: text.into(), tokens: Some(places) },
             // Offsets would not fit a repaired text; markers then count by text.
-            Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned(), tokens: None },
+            Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned().into(), tokens: None },
         }
     }
 }
@@ -101,7 +102,7 @@ enum Said {
 }
 
 /// The state of a reply at its start, and whether the gate is open from there.
-pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, known: &Known, off: bool) -> (State, bool) {
+pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, known: &Known<'_>, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
         return match known {
             Known::Nothing => channels.start(""),
@@ -185,22 +186,39 @@ struct Newest {
     thought: usize,
 }
 
-fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: &PromptText) -> Said {
+fn read(tables: &Tables, vocabulary: &Vocabulary, prompt: &PromptText<'_>) -> Said {
     let Some(newest) = newest(tables, vocabulary, (prompt, turn(tables, prompt))) else { return Said::Nothing };
     let behind = prompt.text[newest.end..].to_owned();
     if newest.opens { Said::Open(behind, newest.thought) } else { Said::Closed(behind, newest.thought) }
 }
 
 /// Where this turn begins.
-fn turn(tables: &Tables, prompt: &PromptText) -> usize {
-    let headers = tables.words.turn.iter();
-    headers
-        .filter_map(|t| memmem::rfind(prompt.text.as_bytes(), t.as_bytes()).map(|at| at + t.len()))
-        .max()
-        .unwrap_or(0)
+fn turn(tables: &Tables, prompt: &PromptText<'_>) -> usize {
+    let mut turn = 0_usize;
+    for header in &tables.words.turn {
+        // A header that ends before the best one does not count.
+        let from = (turn + 1).saturating_sub(header.len());
+        if let Some(at) = last_of(&prompt.text.as_bytes()[from..], header.as_bytes()) {
+            turn = turn.max(from + at + header.len());
+        }
+    }
+    turn
 }
 
-fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText, usize)) -> Option<Newest> {
+/// Where a text stands last. From the end back, since a turn's header stands near it.
+fn last_of(text: &[u8], sought: &[u8]) -> Option<usize> {
+    let first = *sought.first()?;
+    let mut end = text.len().checked_sub(sought.len())? + 1;
+    while let Some(at) = memrchr(first, &text[..end]) {
+        if text[at..].starts_with(sought) {
+            return Some(at);
+        }
+        end = at;
+    }
+    None
+}
+
+fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText<'_>, usize)) -> Option<Newest> {
     let mut newest: Option<Newest> = None;
     for (thought, (opener, closer)) in tables.thoughts.iter().enumerate() {
         for (marker, opens) in [(opener, true), (closer, false)] {
@@ -217,7 +235,7 @@ fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText
 pub(crate) fn stands_behind_thinking(
     tables: &Tables,
     vocabulary: &Vocabulary,
-    prompt: &PromptText,
+    prompt: &PromptText<'_>,
     ids: &BTreeSet<u32>,
 ) -> bool {
     let turn = turn(tables, prompt);
@@ -228,7 +246,7 @@ pub(crate) fn stands_behind_thinking(
 
 /// Where the last marker behind `from` begins and ends; as a token if it is one and tokens are known.
 fn last(
-    prompt: &PromptText,
+    prompt: &PromptText<'_>,
     marker: &Marker,
     from: usize,
     vocabulary: &Vocabulary,

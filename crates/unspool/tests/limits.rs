@@ -176,3 +176,25 @@ fn diagnostics_of_all_kinds_are_bounded_together() {
     assert_eq!(told.diagnostics.len(), 100);
     assert!(told.diagnostics.iter().all(|note| note.kind == DiagnosticKind::UnknownFunction));
 }
+
+/// Elements that are read and not written yet count with what the model wrote for them, not with what keeping them costs.
+#[test]
+fn a_long_list_of_elements_is_a_whole_call() {
+    let setup = Setup { tool_parser: Some("minimax_m3".into()), ..Setup::default() };
+    let pair = Registry::builtin().pair(&setup).expect("a pair");
+    let tool = json!({"name": "plot", "parameters": {"type": "object", "properties": {
+        "levels": {"type": "array", "items": {"type": "number"}}}}});
+    let body = json!({"tools": [{"type": "function", "function": tool}]});
+    let request = Request::from_openai(&body).expect("a good request");
+    let levels: Vec<f64> = (0..16_000).map(|at| f64::from(at % 800) / 100.0 - 4.0).collect();
+    let arguments = json!({ "levels": levels }).to_string();
+    let call = unspool::ToolCall { name: "plot".into(), arguments, complete: true, ..unspool::ToolCall::default() };
+    let text = pair.render(&Message { tool_calls: vec![call], ..Message::default() }, &request).expect("a call");
+    let mut parser = pair.parser(&request, Prompt::Unknown).expect("a parser");
+    let mut message = Message::default();
+    parser.push(Delta::text(&text), &mut message);
+    parser.finish(None, &mut message);
+    assert!(message.diagnostics.is_empty() && message.tool_calls[0].complete, "{:?}", message.diagnostics);
+    let read: Value = serde_json::from_str(&message.tool_calls[0].arguments).expect("JSON");
+    assert_eq!(read["levels"].as_array().map(Vec::len), Some(16_000));
+}

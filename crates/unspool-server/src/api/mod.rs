@@ -31,8 +31,41 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::trace::TraceLayer;
 
 use crate::app::App;
-use crate::bounds;
+use crate::bounds::{self, BodyBounds};
 use crate::error::ApiError;
+use crate::request::{ChatRequest, ToolRules};
+
+/// The APIs in which a conversation is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiKind {
+    /// OpenAI's chat completions.
+    Chat,
+    /// Anthropic's Messages.
+    Messages,
+    /// OpenAI's Responses.
+    Responses,
+}
+
+impl ApiKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
+}
+
+/// Reads the body of a request, within the usual bounds, as the chat request that says the same. What a server's model and backend have
+/// to say of it is not asked.
+///
+/// # Errors
+/// The body is not JSON, holds too much, or is refused; the error says why, and which field.
+pub fn chat_request(api: ApiKind, body: &[u8], rules: ToolRules) -> Result<ChatRequest, ApiError> {
+    BodyBounds::default().check(body)?;
+    let body: Value = serde_json::from_slice(body).map_err(|error| bounds::not_json(&error))?;
+    let chat = match api {
+        ApiKind::Chat => body,
+        ApiKind::Messages => messages::chat_body(body)?,
+        ApiKind::Responses => responses::chat_body(&body)?,
+    };
+    ChatRequest::read(chat, rules)
+}
 
 /// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
 const LONGEST_REQUEST_ID: usize = 128;

@@ -19,7 +19,6 @@ mod hosted;
 mod hostile;
 mod images;
 mod interval;
-mod leaving;
 mod lengths;
 mod messages;
 mod mock;

@@ -185,10 +185,13 @@ impl Envelope {
         self.call.name.as_deref().unwrap_or_default()
     }
 
-    /// Whether it stands inside a string of arguments that are passed on.
+    /// See [`super::BodyMachine::passes`].
     #[inline]
-    pub(crate) fn is_in_text(&self) -> bool {
-        self.call.announced && matches!(&self.at, At::Arguments(arguments) if arguments.is_in_text())
+    pub(crate) fn passes(&mut self, text: &str, depth: usize) -> bool {
+        match &mut self.at {
+            At::Arguments(arguments) if self.call.announced => arguments.passes(text, depth),
+            _ => false,
+        }
     }
 
     /// The id that the model wrote for it before it was announced.

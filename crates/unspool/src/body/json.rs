@@ -131,10 +131,13 @@ impl Default for State {
 }
 
 impl JsonBody {
-    /// Whether it stands inside a string that is passed on.
+    /// See [`super::BodyMachine::passes`].
     #[inline]
-    pub(crate) fn is_in_text(&self) -> bool {
-        matches!(&self.state, State::Json(arguments) if arguments.is_in_text())
+    pub(crate) fn passes(&mut self, text: &str, depth: usize) -> bool {
+        match &mut self.state {
+            State::Json(arguments) => arguments.passes(text, depth),
+            State::Raw => false,
+        }
     }
 
     /// Reads on.

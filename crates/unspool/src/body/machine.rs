@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::explanation::Explanation;
 use crate::format::file::Tools;
 use crate::format::template::Slot;
-use crate::json::scan::JsonScan;
+use crate::json::scan::{JsonScan, plain};
 
 use super::elements::{Elements, ElementsSpec};
 use super::envelope::{Envelope, EnvelopeSpec};
@@ -93,13 +93,14 @@ impl BodyMachine {
         }
     }
 
-    /// Whether a delta without quotes, backslashes and control characters is nothing but data inside a string, which goes on as
-    /// it stands. The machine has read it then.
+    /// Whether a delta goes on as it stands: it is JSON within a value, or data inside a string without anything that JSON
+    /// escapes. The machine has read it then. `depth`: deepest nesting that is allowed.
     #[inline]
-    pub(crate) fn passes(&mut self, spec: &BodySpec, text: &str) -> bool {
+    pub(crate) fn passes(&mut self, spec: &BodySpec, text: &str, depth: usize) -> bool {
         match (self, spec) {
-            (Self::Envelope(m), _) => m.is_in_text(),
-            (Self::Json(m), _) => m.is_in_text(),
+            (Self::Envelope(m), _) => m.passes(text, depth),
+            (Self::Json(m), _) => m.passes(text, depth),
+            _ if plain(text.as_bytes()) < text.len() => false,
             (Self::Params(m), BodySpec::Params(s)) => m.passes(s, text),
             (Self::Kwargs(m), _) => m.passes(text),
             (Self::Literals(m), BodySpec::Literals(s)) => m.passes(s, text),

@@ -23,10 +23,30 @@ pub(crate) struct Backslash {
 }
 
 impl Backslash {
+    /// Whether text goes through as it stands.
+    #[inline]
+    pub(crate) fn passes(&self, text: &str) -> bool {
+        let is_sign =
+            |byte: &u8| matches!(byte, b'`' | b'$' | b'\\') || *byte == b'\n' && self.inside == Inside::Dollars(1);
+        self.held.is_empty() && !text.as_bytes().iter().any(is_sign)
+    }
+
     pub(crate) fn push(&mut self, text: &str, over: bool, out: &mut String) {
-        let mut input = std::mem::take(&mut self.held);
-        input.push_str(text);
-        let mut rest = input.as_str();
+        let mut held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            let read = self.read(text, over, out);
+            held.push_str(&text[read..]);
+        } else {
+            held.push_str(text);
+            let read = self.read(&held, over, out);
+            held.drain(..read);
+        }
+        self.held = held;
+    }
+
+    /// Reads up to what may be the beginning of a sequence: how many bytes that took.
+    fn read(&mut self, input: &str, over: bool, out: &mut String) -> usize {
+        let mut rest = input;
         while let Some(first) = rest.chars().next() {
             let taken = match first {
                 '`' | '$' => self.run(rest, first, over, out),
@@ -43,12 +63,10 @@ impl Backslash {
             };
             match taken {
                 Some(len) => rest = &rest[len..],
-                None => {
-                    self.held = rest.to_owned();
-                    return;
-                }
+                None => break,
             }
         }
+        input.len() - rest.len()
     }
 
     /// A run of back-quotes or dollar signs; it is complete when another character follows.

@@ -27,35 +27,52 @@ enum Mark {
 }
 
 impl Citations {
+    /// Whether text goes through as it stands.
+    #[inline]
+    pub(crate) fn passes(&self, text: &str) -> bool {
+        self.held.is_empty() && memchr::memchr(b'<', text.as_bytes()).is_none()
+    }
+
     /// Takes text that stands at `from` in the output; `gone` gets the place and the text of each mark.
     pub(crate) fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
-        let mut input = std::mem::take(&mut self.held);
-        let (held, held_at) = (input.len(), self.held_at);
-        let place = |at: usize| if at < held { held_at + at as u64 } else { from + (at - held) as u64 };
-        input.push_str(text);
-        let mut rest = input.as_str();
-        while let Some(at) = rest.find('<') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let here = place(input.len() - rest.len());
-            match mark(rest) {
-                Mark::Yes(len) => {
-                    gone(here, &rest[..len]);
-                    rest = &rest[len..];
-                }
-                Mark::Perhaps if !over => {
-                    self.held_at = here;
-                    self.held = rest.to_owned();
-                    return;
-                }
-                _ => {
-                    out.push('<');
-                    rest = &rest[1..];
-                }
+        let (mut held, held_at) = (std::mem::take(&mut self.held), self.held_at);
+        if held.is_empty() {
+            let read = read(text, &|at| from + at as u64, (over, out), gone);
+            held.push_str(&text[read..]);
+            self.held_at = from + read as u64;
+        } else {
+            let before = held.len();
+            let place = |at: usize| if at < before { held_at + at as u64 } else { from + (at - before) as u64 };
+            held.push_str(text);
+            let read = read(&held, &place, (over, out), gone);
+            held.drain(..read);
+            self.held_at = place(read);
+        }
+        self.held = held;
+    }
+}
+
+/// Reads up to what may be the beginning of a mark: how many bytes that took. `place`: where a byte stands in the output.
+fn read(input: &str, place: &dyn Fn(usize) -> u64, (over, out): (bool, &mut String), gone: &mut Gone<'_>) -> usize {
+    let mut from = 0;
+    while let Some(at) = input[from..].find('<').map(|at| from + at) {
+        out.push_str(&input[from..at]);
+        let rest = &input[at..];
+        from = at;
+        match mark(rest) {
+            Mark::Yes(len) => {
+                gone(place(at), &rest[..len]);
+                from += len;
+            }
+            Mark::Perhaps if !over => return from,
+            _ => {
+                out.push('<');
+                from += 1;
             }
         }
-        out.push_str(rest);
     }
+    out.push_str(&input[from..]);
+    input.len()
 }
 
 fn mark(text: &str) -> Mark {

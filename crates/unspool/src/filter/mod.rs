@@ -31,6 +31,15 @@ impl Stage {
         }
     }
 
+    /// Whether this text goes through as it stands, and leaves the stage as it is.
+    #[inline]
+    fn passes(&self, text: &str) -> bool {
+        match self {
+            Self::Backslash(stage) => stage.passes(text),
+            Self::Citations(stage) => stage.passes(text),
+        }
+    }
+
     fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
         match self {
             Self::Backslash(stage) => stage.push(text, over, out),
@@ -44,6 +53,15 @@ impl Stage {
 enum Field {
     Reasoning,
     Content,
+}
+
+impl Field {
+    fn said(self, text: &str) -> Event<'_> {
+        match self {
+            Self::Reasoning => Event::Reasoning(text),
+            Self::Content => Event::Content(text),
+        }
+    }
 }
 
 /// The filters of a format, in order, for both fields.
@@ -104,11 +122,17 @@ impl Filters {
             Field::Reasoning => &mut self.reasoning,
             Field::Content => &mut self.content,
         };
+        let at = self.at;
+        self.at += text.len() as u64;
+        if !over && stages.iter().all(|stage| stage.passes(text)) {
+            let span = Span::new(self.from, self.read.max(self.from));
+            self.from = span.end;
+            sink.event_at(field.said(text), span);
+            return;
+        }
         let [now, next] = &mut self.room;
         now.clear();
         now.push_str(text);
-        let at = self.at;
-        self.at += text.len() as u64;
         let mut gone = |offset: u64, text: &str| {
             let what = "the format's filter takes this out of the text";
             sink.event(Event::Diagnostic(Diagnostic::new(DiagnosticKind::TextFiltered, offset, text, what)));
@@ -123,10 +147,7 @@ impl Filters {
         }
         let span = Span::new(self.from, self.read.max(self.from));
         self.from = span.end;
-        match field {
-            Field::Reasoning => sink.event_at(Event::Reasoning(now), span),
-            Field::Content => sink.event_at(Event::Content(now), span),
-        }
+        sink.event_at(field.said(now), span);
     }
 }
 

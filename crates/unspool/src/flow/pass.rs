@@ -3,7 +3,6 @@
 //! Most deltas continue a text, or a string in the arguments of a call, and begin nothing: they need no window. Whatever is said here
 //! of such a delta, [`super::text`] and [`super::calls`] say too; here it is said at once.
 
-use crate::json::scan::plain;
 use crate::limits::Limits;
 use crate::scan::is_blank;
 
@@ -82,14 +81,14 @@ impl Passing<'_> {
         (state.content_said && state.content_gap.is_empty() && !state.opener_due).then_some(Field::Content)
     }
 
-    /// A delta that is nothing but data inside a string of an open call.
+    /// A delta that is nothing but more of a value in an open call.
     #[inline]
     fn arguments(self, state: &mut State, text: &str) -> Option<Field> {
         let Mode::Body(call) = &mut state.mode else { return None };
         let open = call.open.as_mut().filter(|open| open.waiting.is_none() && !open.full)?;
         let index = open.index?;
-        let fits = open.written + text.len() <= self.limits.arguments && plain(text.as_bytes()) == text.len();
-        if !fits || !call.machine.passes(&self.tables.forms[call.form].body, text) {
+        let fits = open.written + text.len() <= self.limits.arguments;
+        if !fits || !call.machine.passes(&self.tables.forms[call.form].body, text, self.limits.depth) {
             return None;
         }
         open.written += text.len();

@@ -259,6 +259,17 @@ impl Source {
         self.variants.iter().take(64).enumerate().filter(|(_, v)| v.holds(facts)).fold(0, |bits, (i, _)| bits | 1 << i)
     }
 
+    /// The variants among these that hold under a request's template arguments, if all the rest holds.
+    pub(crate) fn asked(&self, variants: u64, kwargs: &serde_json::Map<String, serde_json::Value>) -> u64 {
+        let dropped = |(i, variant): (usize, &Variant)| u64::from(!variant.is_asked(Some(kwargs))) << i;
+        self.variants.iter().take(64).enumerate().map(dropped).fold(variants, |bits, dropped| bits & !dropped)
+    }
+
+    /// The variants that may hold for some request, as a bit set.
+    pub(crate) fn possible(&self, facts: &Facts<'_>) -> u64 {
+        self.variants.iter().take(64).enumerate().filter(|(_, v)| v.fits(facts)).fold(0, |bits, (i, _)| bits | 1 << i)
+    }
+
     /// The words under these facts.
     ///
     /// # Errors
@@ -417,10 +428,18 @@ impl Variant {
     }
 
     fn holds(&self, facts: &Facts<'_>) -> bool {
+        self.is_asked(facts.kwargs) && self.fits(facts)
+    }
+
+    /// Whether the request asks for it.
+    fn is_asked(&self, kwargs: Option<&serde_json::Map<String, serde_json::Value>>) -> bool {
+        self.when.kwarg.iter().all(|(k, v)| kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)))
+    }
+
+    /// Whether it holds for a request that asks for it.
+    fn fits(&self, facts: &Facts<'_>) -> bool {
         let when = &self.when;
         let named = self.names.as_ref().is_none_or(|names| names.iter().any(|n| n == facts.name));
-        let kwargs =
-            when.kwarg.iter().all(|(k, v)| facts.kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
         let config =
             when.config.iter().all(|(k, v)| facts.config.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)));
         let vocab_known = when.vocab_has.is_empty() && when.vocab_lacks.is_empty() || facts.vocabulary.is_some();
@@ -430,7 +449,7 @@ impl Variant {
         let in_template = |s: &String| facts.template.is_some_and(|t| t.contains(s.as_str()));
         let template = when.template_has.iter().all(in_template) && !when.template_lacks.iter().any(in_template);
         let flavour = when.flavour.is_none() || when.flavour.as_deref() == facts.flavour;
-        named && kwargs && config && flavour && vocab_known && vocab && template_known && template
+        named && config && flavour && vocab_known && vocab && template_known && template
     }
 }
 

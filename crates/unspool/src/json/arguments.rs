@@ -79,10 +79,13 @@ impl Arguments {
         !matches!(self, Self::Start)
     }
 
-    /// Whether they stand inside a string that is passed on.
+    /// Whether they go on with this text as it stands, and it is read then; see [`JsonCopy::passes`].
     #[inline]
-    pub(crate) fn is_in_text(&self) -> bool {
-        matches!(self, Self::Verbatim(copy) if copy.is_in_text())
+    pub(crate) fn passes(&mut self, text: &str, depth: usize) -> bool {
+        match self {
+            Self::Verbatim(copy) => copy.passes(text, depth),
+            _ => false,
+        }
     }
 
     /// Passes on a value that needs no more than that, which is what most steps are; `None` if this one may. What comes

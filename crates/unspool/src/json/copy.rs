@@ -65,10 +65,15 @@ impl JsonCopy {
         self.scan.is_over()
     }
 
-    /// Whether it stands inside a string, and not in an escape.
+    /// Reads on if the value goes on with all of `input` and nothing in it has to be mended; else false, and nothing is read.
     #[inline]
-    pub(crate) fn is_in_text(&self) -> bool {
-        self.scan.is_in_text()
+    pub(crate) fn passes(&mut self, input: &str, depth: usize) -> bool {
+        let mut scan = self.scan.clone();
+        if !self.escape.is_empty() || scan.scan(input.as_bytes(), depth).stop != Stop::More || scan.escape() > 0 {
+            return false;
+        }
+        self.scan = scan;
+        true
     }
 
     /// Reads on and writes what is read.

@@ -176,12 +176,6 @@ impl JsonScan {
         self.state == State::Over
     }
 
-    /// Whether it stands inside a string, and not in an escape.
-    #[inline]
-    pub(crate) fn is_in_text(&self) -> bool {
-        self.state == State::Text
-    }
-
     /// Whether the value is whole if nothing follows: it is over, or it is a number.
     pub(crate) fn may_end(&self) -> bool {
         self.is_over() || self.depth == 0 && self.state.ends_number()

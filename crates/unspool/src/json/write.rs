@@ -1,5 +1,7 @@
 //! Writes JSON strings piece by piece.
 
+use super::scan::plain;
+
 /// Whether a byte needs an escape inside a JSON string.
 fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
@@ -14,10 +16,10 @@ pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
 pub(crate) fn string_of(text: &str, mut write: impl FnMut(&str, &str)) {
     let bytes = text.as_bytes();
     let (mut from, mut at) = (0, 0);
-    while let Some(&byte) = bytes.get(at) {
-        if !needs_escape(byte) {
-            at += 1;
-            continue;
+    loop {
+        at += plain(&bytes[at..]);
+        if at == bytes.len() {
+            break;
         }
         if from < at {
             write(&text[from..at], &text[from..at]);

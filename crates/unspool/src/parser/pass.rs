@@ -17,7 +17,7 @@ impl Parser {
             self.memory.tokens.known = true;
         }
         let memory = &mut self.memory;
-        let is_next = memory.tokens.is_settled() && memory.filters.is_empty() && text.len() >= count;
+        let is_next = memory.tokens.is_settled() && text.len() >= count;
         if is_next && self.pass(text, Some(count), sink) {
             return;
         }
@@ -47,7 +47,11 @@ impl Parser {
                 memory.tokens.settle(memory.base);
             }
         }
-        say(field, (text, at), &self.request_options, sink);
+        if memory.filters.is_empty() {
+            say(field, (text, at), &self.request_options, sink);
+        } else {
+            say(field, (text, at), &self.request_options, &mut memory.filters.over(sink));
+        }
         true
     }
 

@@ -15,6 +15,7 @@ use crate::format::file::Silent;
 use crate::schema::{Kinds, Type};
 
 pub(crate) use guess::{Forms, Guess};
+pub(crate) use number::is_plain;
 
 /// Longest text that can be null, a number or a boolean, in bytes.
 const LONGEST_SCALAR: usize = 1024;

@@ -3,8 +3,25 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+/// Whether a text is a JSON number as it stands, and one that every reader can hold: without an exponent, and not too long.
+pub(crate) fn is_plain(text: &str) -> bool {
+    const LONGEST: usize = 300;
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let whole = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fits = whole == 1 || whole > 1 && digits[0] != b'0';
+    let fraction = match &digits[whole..] {
+        [] => true,
+        [b'.', fraction @ ..] => !fraction.is_empty() && fraction.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    fits && fraction && text.len() <= LONGEST
+}
+
 /// The JSON number that an integer's text means; `_` may stand between digits.
 pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
+    if is_plain(text) && text != "-0" {
+        return (!text.contains('.')).then_some(Cow::Borrowed(text));
+    }
     let (negative, rest) = sign(text);
     let (digits, end) = digits(rest)?;
     (end == rest.len()).then_some(())?;
@@ -14,6 +31,9 @@ pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
 
 /// The JSON number that a number's text means.
 pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
+    if is_plain(text) && text != "-0" {
+        return Some(Cow::Borrowed(text));
+    }
     let (negative, mut rest) = sign(text);
     let mut whole = Cow::Borrowed("");
     if let Some((digits, end)) = digits(rest) {

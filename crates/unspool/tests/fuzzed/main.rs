@@ -4,6 +4,10 @@
 
 #[path = "../shared/laws.rs"]
 mod laws;
+#[path = "../shared/schemas.rs"]
+mod schemas;
+#[path = "../shared/snapshots.rs"]
+mod snapshots;
 
 use std::panic;
 
@@ -97,18 +101,38 @@ fn input(markers: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     out
 }
 
-#[test]
-fn no_input_breaks_a_law() {
-    let markers = markers();
-    assert!(markers.len() > 100, "{} markers", markers.len());
+/// Bytes by chance, for a target that reads them as choices.
+fn bytes(random: &mut Random) -> Vec<u8> {
+    const LONGEST: usize = 64;
+    (0..random.below(LONGEST)).map(|_| random.below(256) as u8).collect()
+}
+
+fn all_hold(inputs: u64, input: impl Fn(&mut Random) -> Vec<u8>, law: impl Fn(&[u8]) + panic::RefUnwindSafe) {
     let seed = setting("FUZZ_SEED", 1);
     let mut faults = Vec::new();
-    for number in 0..setting("FUZZ_INPUTS", INPUTS) {
+    for number in 0..setting("FUZZ_INPUTS", inputs) {
         let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let data = input(&markers, &mut random);
-        if panic::catch_unwind(|| laws::run(&data)).is_err() {
+        let data = input(&mut random);
+        if panic::catch_unwind(|| law(&data)).is_err() {
             faults.push(format!("input {number}: {}", data.escape_ascii()));
         }
     }
     assert!(faults.is_empty(), "{} inputs break a law\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn no_input_breaks_a_law() {
+    let markers = markers();
+    assert!(markers.len() > 100, "{} markers", markers.len());
+    all_hold(INPUTS, |random| input(&markers, random), laws::run);
+}
+
+#[test]
+fn no_schema_breaks_a_grammar() {
+    all_hold(2 * INPUTS, bytes, schemas::run);
+}
+
+#[test]
+fn no_snapshot_breaks_a_parser() {
+    all_hold(5 * INPUTS, bytes, snapshots::run);
 }

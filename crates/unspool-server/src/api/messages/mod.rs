@@ -137,6 +137,13 @@ fn read(
     Ok((app.chat_request(chat)?, streamed, ignored))
 }
 
+/// The chat request that says the same as a body.
+pub(super) fn chat_body(body: Value) -> Result<Value, ApiError> {
+    let parsed: MessagesBody = read_body(&body)?;
+    let Value::Object(object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
+    Ok(convert::chat_body(object, parsed, (true, false))?.0)
+}
+
 /// Why the answer ends, in Anthropic's words, and the stop sequence that was met. A call that is complete is to be run; one that
 /// was cut off is not.
 fn stop_reason(ending: &Ending, calls: Calls) -> (Value, Value) {

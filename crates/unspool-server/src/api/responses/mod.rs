@@ -87,6 +87,13 @@ async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRej
     Ok(json_response(&json!({"object": "response.input_tokens", "input_tokens": tokens})))
 }
 
+/// The chat request that says the same as a body.
+pub(super) fn chat_body(body: &Value) -> Result<Value, ApiError> {
+    let parsed: ResponsesBody = read_body(body)?;
+    let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
+    Ok(convert::chat_body(object, &parsed, false)?.0)
+}
+
 /// `GET`, `DELETE` and `POST …/cancel` of a response.
 pub(super) async fn kept(Path(id): Path<String>) -> ApiError {
     let id = id.split('/').next().unwrap_or_default();

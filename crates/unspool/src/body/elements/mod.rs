@@ -35,8 +35,8 @@ pub(crate) struct Elements {
     noted: bool,
     /// The open element was too long to be kept: it is a string, and written as it comes.
     streams: bool,
-    /// Name of the element that was closed last, while nothing but white space has come behind it.
-    closed: Option<String>,
+    /// Name of the element that was closed last, while nothing but white space has come behind it; empty: none.
+    closed: String,
 }
 
 /// A look at what may be a tag; each part goes on where it stopped.
@@ -48,7 +48,7 @@ struct Lookahead {
 }
 
 /// What begins at a byte.
-enum Found {
+enum Found<'s> {
     /// Nothing, for so many bytes.
     Data(usize),
     /// The bytes end before it is decided.
@@ -60,7 +60,7 @@ enum Found {
     /// The closer of the element that is closed already.
     Repeat(usize),
     /// An element's opener.
-    Open { key: String, len: usize },
+    Open { key: &'s str, len: usize },
     /// The body's end.
     End,
     /// What cannot stand there.
@@ -145,12 +145,12 @@ impl Elements {
                     continue;
                 }
                 Found::Open { key, len } => {
-                    let (key, is_empty) = key.strip_suffix('/').map_or((&*key, false), |key| (key, true));
+                    let (key, is_empty) = key.strip_suffix('/').map_or((key, false), |key| (key, true));
                     if self.streams || !self.tree.open(key, turn.cx.limits) {
                         return self.broken(turn);
                     }
                     turn.at += len;
-                    self.closed = None;
+                    self.closed.clear();
                     if is_empty {
                         self.close(turn);
                     }
@@ -166,7 +166,7 @@ impl Elements {
         }
     }
 
-    fn found(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
+    fn found<'s>(&mut self, turn: &Turn<'s, '_, '_>, at: usize) -> Found<'s> {
         let (spec, rest) = (turn.spec, &turn.rest()[at..]);
         let bytes = rest.as_bytes();
         let closer = match tag(&mut self.lookahead.close, &spec.close, rest, turn) {
@@ -175,7 +175,7 @@ impl Elements {
                 return Found::Close(len);
             }
             Tag::Read { key, len } => {
-                let is_again = key.is_some() && key == self.closed.as_deref();
+                let is_again = key.is_some_and(|key| !key.is_empty() && key == self.closed);
                 Some((len, is_again && !key.is_some_and(|key| self.tree.has_open(key))))
             }
             Tag::No => None,
@@ -206,7 +206,7 @@ impl Elements {
                 match is_call {
                     Match::Partial if !turn.is_last() => return Found::Undecided,
                     Match::Full(_) | Match::Partial => {}
-                    Match::No => return Found::Open { key: key.to_owned(), len },
+                    Match::No => return Found::Open { key, len },
                 }
             }
             Tag::Read { .. } | Tag::No => {}
@@ -220,7 +220,7 @@ impl Elements {
     }
 
     /// The innermost element's closer without its sign, if structure follows and nothing in its text opened it.
-    fn misspelled(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found> {
+    fn misspelled(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found<'static>> {
         let key = self.tree.innermost().filter(|_| !self.streams)?;
         match closes(key, bytes) {
             Match::No => None,
@@ -238,7 +238,7 @@ impl Elements {
     }
 
     /// The call's or block's closer: it ends the body, and with it what is still open if structure follows.
-    fn end(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found> {
+    fn end(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found<'static>> {
         for ender in &turn.spec.enders {
             match ender.literal.at(bytes) {
                 Match::No => {}
@@ -263,7 +263,7 @@ impl Elements {
     /// Takes the text before `end`; false if it does not fit any more.
     fn take_text(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) -> bool {
         if !turn.rest()[..end].trim().is_empty() {
-            self.closed = None;
+            self.closed.clear();
         }
         if !self.tree.is_open() {
             self.pass_over(turn, end, is_decided);
@@ -318,7 +318,7 @@ impl Elements {
     }
 
     fn close(&mut self, turn: &mut Turn<'_, '_, '_>) {
-        self.closed = self.tree.innermost().map(str::to_owned);
+        self.tree.innermost().unwrap_or_default().clone_into(&mut self.closed);
         self.tree.close();
         if self.streams {
             self.streams = false;

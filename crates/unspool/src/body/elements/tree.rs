@@ -1,5 +1,6 @@
 //! The elements of a call as far as they are read, and their JSON.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -16,13 +17,18 @@ use crate::typing::{Rules, Want, convert};
 /// Nesting that is never gone beyond: writing calls itself.
 const DEEPEST: usize = 256;
 
-/// What an element costs beside its text, in bytes; so that empty ones are bounded too.
-const NODE_COST: usize = 64;
+/// What an element costs beside its text, in bytes; so that empty ones are bounded too. It is not more than what the model writes for
+/// one at least, so that a list of short items is kept as long as any other list.
+const NODE_COST: usize = 8;
 
 /// Elements that are read and not written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
+    /// Their names; neighbours of one name share it.
+    keys: Vec<String>,
+    /// Their texts, as far as each is in one piece.
+    texts: String,
     /// Those that are complete and inside no other.
     roots: Vec<usize>,
     /// The open ones, outermost first.
@@ -33,8 +39,12 @@ pub(super) struct Tree {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Node {
-    key: String,
-    text: String,
+    /// Which name.
+    key: usize,
+    /// Where its text stands among all.
+    text: (usize, usize),
+    /// What of the text came behind another element's.
+    more: String,
     children: Vec<usize>,
     /// How much of the text has been looked through for tags of its own name, and how many of them are open.
     counted: usize,
@@ -42,6 +52,15 @@ struct Node {
 }
 
 impl Tree {
+    fn key(&self, node: &Node) -> &str {
+        self.keys.get(node.key).map_or("", String::as_str)
+    }
+
+    /// The text of an element behind its first `from` bytes.
+    fn text<'t>(&'t self, node: &'t Node, from: usize) -> Cow<'t, str> {
+        text_of(&self.texts, node, from)
+    }
+
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
@@ -57,26 +76,30 @@ impl Tree {
 
     /// Name of the innermost open element.
     pub(super) fn innermost(&self) -> Option<&str> {
-        self.nodes.get(*self.open.last()?).map(|n| n.key.as_str())
+        self.nodes.get(*self.open.last()?).map(|n| self.key(n))
     }
 
     /// Whether an element of this name is open.
     pub(super) fn has_open(&self, key: &str) -> bool {
-        self.open.iter().any(|i| self.nodes.get(*i).is_some_and(|node| node.key == key))
+        self.open.iter().any(|i| self.nodes.get(*i).is_some_and(|node| self.key(node) == key))
     }
 
     /// Whether the innermost element's text opens a tag of the element's own name and does not close it.
     pub(super) fn holds_own_tag(&mut self) -> bool {
         let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) else { return false };
-        let rest = node.text.get(node.counted..).unwrap_or_default();
+        let rest = text_of(&self.texts, node, node.counted);
+        let key = self.keys.get(node.key).map_or("", String::as_str);
+        let mut own_tags = node.own_tags;
         for (at, _) in rest.match_indices('<') {
-            match tag::tag(&node.key, &rest.as_bytes()[at..]) {
-                Tag::Opens => node.own_tags = node.own_tags.saturating_add(1),
-                Tag::Closes => node.own_tags = node.own_tags.saturating_sub(1),
+            match tag::tag(key, &rest.as_bytes()[at..]) {
+                Tag::Opens => own_tags = own_tags.saturating_add(1),
+                Tag::Closes => own_tags = own_tags.saturating_sub(1),
                 Tag::Other | Tag::Partial => {}
             }
         }
-        node.counted = node.text.len();
+        let read = rest.len();
+        node.counted += read;
+        node.own_tags = own_tags;
         node.own_tags > 0
     }
 
@@ -87,8 +110,13 @@ impl Tree {
             return false;
         }
         self.size = size;
+        let last = self.nodes.last().map(|node| node.key).filter(|last| self.keys.get(*last).is_some_and(|k| k == key));
+        let key = last.unwrap_or_else(|| {
+            self.keys.push(key.to_owned());
+            self.keys.len() - 1
+        });
         self.open.push(self.nodes.len());
-        self.nodes.push(Node { key: key.to_owned(), ..Node::default() });
+        self.nodes.push(Node { key, ..Node::default() });
         true
     }
 
@@ -98,8 +126,16 @@ impl Tree {
             return Some(limits.argument.saturating_sub(self.size));
         }
         self.size += text.len();
-        if let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) {
-            node.text.push_str(text);
+        let node = self.open.last().and_then(|i| self.nodes.get_mut(*i))?;
+        let (from, to) = node.text;
+        if from == to && node.more.is_empty() {
+            node.text = (self.texts.len(), self.texts.len() + text.len());
+            self.texts.push_str(text);
+        } else if to == self.texts.len() && node.more.is_empty() {
+            node.text.1 += text.len();
+            self.texts.push_str(text);
+        } else {
+            node.more.push_str(text);
         }
         None
     }
@@ -114,10 +150,13 @@ impl Tree {
 
     /// The open leaf's name and text. It stays open, and empty.
     pub(super) fn take_leaf(&mut self) -> (String, String) {
-        let node = self.open.last().and_then(|i| self.nodes.get_mut(*i));
-        let (key, text) = node.map(|n| (n.key.clone(), std::mem::take(&mut n.text))).unwrap_or_default();
         self.size = 0;
-        (key, text)
+        let Some(node) = self.open.last().and_then(|i| self.nodes.get(*i)) else { return Default::default() };
+        let taken = (self.key(node).to_owned(), self.text(node, 0).into_owned());
+        if let Some(node) = self.open.last().and_then(|i| self.nodes.get_mut(*i)) {
+            (node.text, node.more, node.counted) = ((0, 0), String::new(), 0);
+        }
+        taken
     }
 
     /// What is kept of the open element that is inside no other, for people.
@@ -126,7 +165,7 @@ impl Tree {
         let mut next: Vec<usize> = self.open.iter().rev().copied().collect();
         while let Some(node) = next.pop().and_then(|i| self.nodes.get(i)) {
             let separator = if text.is_empty() { "" } else { "; " };
-            text.push_str(&format!("{separator}{}: {}", node.key, node.text));
+            text.extend([separator, self.key(node), ": ", &self.text(node, 0)]);
             next.extend(node.children.iter().rev());
         }
         text
@@ -136,20 +175,34 @@ impl Tree {
     pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, (rules, at): (Rules, usize)) {
         let roots = std::mem::take(&mut self.roots);
         let schema = cx.schema;
-        let mut writer = Writer { nodes: &self.nodes, schema, rules, out: cx.out, at };
+        let mut writer = Writer { tree: self, schema, rules, out: cx.out, at };
         for (key, nodes) in writer.groups(&roots) {
             object.key(writer.out, key);
             writer.group(&nodes, schema.and_then(|s| s.parameter(key)));
         }
         if self.open.is_empty() {
             self.nodes.clear();
+            self.keys.clear();
+            self.texts.clear();
             self.size = 0;
         }
     }
 }
 
+/// The text of an element behind its first `from` bytes, of all texts in one piece.
+fn text_of<'t>(texts: &'t str, node: &'t Node, from: usize) -> Cow<'t, str> {
+    let (first, end) = node.text;
+    let before = texts.get(first.saturating_add(from).min(end)..end).unwrap_or_default();
+    let behind = node.more.get(from.saturating_sub(end.saturating_sub(first))..).unwrap_or_default();
+    match (before, behind) {
+        (before, "") => before.into(),
+        ("", behind) => behind.into(),
+        (before, behind) => [before, behind].concat().into(),
+    }
+}
+
 struct Writer<'a, 'o> {
-    nodes: &'a [Node],
+    tree: &'a Tree,
     schema: Option<&'a FunctionSchema>,
     rules: Rules,
     out: &'o mut dyn Out,
@@ -166,13 +219,14 @@ impl<'a> Writer<'a, '_> {
     fn groups(&self, nodes: &[usize]) -> Vec<(&'a str, Vec<usize>)> {
         let mut groups: Vec<(&'a str, Vec<usize>)> = Vec::new();
         let mut places: HashMap<&'a str, usize> = HashMap::new();
-        let all = self.nodes;
+        let tree = self.tree;
         for &at in nodes {
-            let Some(node) = all.get(at) else { continue };
-            let place = *places.entry(&node.key).or_insert(groups.len());
+            let Some(node) = tree.nodes.get(at) else { continue };
+            let key = tree.key(node);
+            let place = *places.entry(key).or_insert(groups.len());
             match groups.get_mut(place) {
                 Some((_, nodes)) => nodes.push(at),
-                None => groups.push((&node.key, vec![at])),
+                None => groups.push((key, vec![at])),
             }
         }
         groups
@@ -201,12 +255,14 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn value(&mut self, at: usize, id: Option<TypeId>) {
-        let Some(node) = self.nodes.get(at) else { return };
+        let tree = self.tree;
+        let Some(node) = tree.nodes.get(at) else { return };
         let of = self.type_of(id);
         let kinds = of.map_or(Kinds::default(), |t| t.kinds);
+        let text = tree.text(node, 0);
         if node.children.is_empty() {
-            self.leaf(&node.text, of, kinds);
-        } else if kinds.has(Kinds::ARRAY) && !kinds.has(Kinds::OBJECT) && node.text.trim().is_empty() {
+            self.leaf(&text, of, kinds);
+        } else if kinds.has(Kinds::ARRAY) && !kinds.has(Kinds::OBJECT) && text.trim().is_empty() {
             self.list(&node.children, |index| of.and_then(|t| t.item(index)));
         } else {
             self.object(node, of);
@@ -232,10 +288,12 @@ impl<'a> Writer<'a, '_> {
             self.group(&nodes, of.and_then(|t| t.member(key)));
             before = ", ";
         }
-        let text = node.text.trim();
+        let tree = self.tree;
+        let text = tree.text(node, 0);
+        let text = text.trim();
         if !text.is_empty() {
             let mut key = String::from("$text");
-            while node.children.iter().any(|i| self.nodes.get(*i).is_some_and(|n| n.key == key)) {
+            while node.children.iter().any(|i| tree.nodes.get(*i).is_some_and(|n| tree.key(n) == key)) {
                 key.insert(0, '$');
             }
             self.key(before, &key);

@@ -142,6 +142,9 @@ pub(crate) struct Kwargs {
     opened: bool,
     /// In a comment, which the line's end ends.
     comment: bool,
+    /// Room for the next number.
+    #[serde(skip)]
+    room: String,
 }
 
 /// The input of a step, and what the machine may ask for in it.

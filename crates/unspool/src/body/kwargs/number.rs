@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::typing::with_base;
+use crate::typing::{is_plain, with_base};
 
 /// The JSON text of a Python number, or nothing if `text` is none.
 ///
 /// A float beyond a double has no JSON value that a reader could hold: it keeps its digits as a string.
 pub(super) fn to_json(text: &str) -> Option<Cow<'_, str>> {
-    let plain = text.strip_prefix('-').unwrap_or(text).as_bytes();
-    if matches!(plain, [b'0'] | [b'1'..=b'9', ..]) && plain.iter().all(u8::is_ascii_digit) {
+    if is_plain(text) {
         return Some(Cow::Borrowed(text));
     }
     let (sign, digits) = match text.as_bytes().first()? {

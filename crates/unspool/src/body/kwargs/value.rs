@@ -101,7 +101,7 @@ impl Kwargs {
                 Move::Go(at + n)
             }
             Start::Number => {
-                self.state = State::Number(String::new());
+                self.state = State::Number(std::mem::take(&mut self.room));
                 Move::Go(at)
             }
             Start::Bracket(byte) => self.open(reader, at, byte),
@@ -244,12 +244,14 @@ impl Kwargs {
     /// Writes a number whose end is known. False: it is none.
     pub(super) fn finish_number(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> bool {
         let State::Number(text) = &mut self.state else { return true };
-        let text = std::mem::take(text);
+        let mut text = std::mem::take(text);
         let json = if text.len() > reader.cx.limits.argument { None } else { to_json(&text) };
         match json {
             Some(json) => self.scalar(reader.cx.out, &json),
             None => reader.unplaced(at, &text),
         }
+        text.clear();
+        self.room = text;
         matches!(self.state, State::After)
     }
 }

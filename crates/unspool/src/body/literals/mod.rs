@@ -140,6 +140,9 @@ enum Move {
 pub(crate) struct Literals {
     state: State,
     frames: Vec<Frame>,
+    /// Room for the next value that is held.
+    #[serde(skip)]
+    room: [String; 2],
 }
 
 /// The input of a step, and what the machine may ask for in it.

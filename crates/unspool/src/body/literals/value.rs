@@ -36,12 +36,13 @@ fn type_of<'c>(reader: &Reader<'_, 'c>, of: Option<TypeId>) -> Option<&'c Type> 
 }
 
 impl Pending {
-    fn new(reader: &Reader<'_, '_>, of: Option<TypeId>, trims: bool) -> Self {
+    /// `room`: for the texts that it holds.
+    fn new(reader: &Reader<'_, '_>, of: Option<TypeId>, trims: bool, [text, scalar]: [String; 2]) -> Self {
         let want = Want::Schema(type_of(reader, of));
         let forms = Forms::of(want, reader.spec.rules(reader.cx.limits.depth));
         let guess = if forms.is_string_only() { Guess::String } else { Guess::Start };
-        let scalar = trims.then(String::new);
-        Self { of, forms, guess, trims, text: String::new(), opened: false, in_long_run: false, scalar }
+        let scalar = trims.then_some(scalar);
+        Self { of, forms, guess, trims, text, opened: false, in_long_run: false, scalar }
     }
 
     /// What is held although it is part of the value.
@@ -132,7 +133,9 @@ impl Literals {
             Match::Partial => return Move::More(at),
             Match::Full(n) => {
                 self.state = match reader.spec.delimited {
-                    Delimited::Untyped => State::Untyped(Pending::new(reader, of, false)),
+                    Delimited::Untyped => {
+                        State::Untyped(Pending::new(reader, of, false, std::mem::take(&mut self.room)))
+                    }
                     Delimited::String => {
                         reader.put("\"");
                         State::Delimited
@@ -152,7 +155,7 @@ impl Literals {
             }
             _ => {}
         }
-        self.state = State::Bare(Pending::new(reader, of, true));
+        self.state = State::Bare(Pending::new(reader, of, true, std::mem::take(&mut self.room)));
         Move::Go(at)
     }
 
@@ -215,8 +218,13 @@ impl Literals {
 
     /// The value ends at `end` of the input. `is_string`: whatever the schema says.
     pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
-        if let State::Bare(pending) | State::Untyped(pending) = &self.state {
+        if let State::Bare(pending) | State::Untyped(pending) = std::mem::replace(&mut self.state, State::After) {
             pending.finish(reader, end, is_string);
+            let Pending { mut text, scalar, .. } = pending;
+            let mut scalar = scalar.unwrap_or_default();
+            text.clear();
+            scalar.clear();
+            self.room = [text, scalar];
         }
         self.state = State::After;
     }
