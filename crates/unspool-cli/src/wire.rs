@@ -135,21 +135,24 @@ mod tests {
 
     #[test]
     fn every_event_stands_under_its_kind() {
-        assert_eq!(shape(&Event::Reasoning("a\n")), r#"{"reasoning":{"text":"a\n"}}"#);
-        assert_eq!(shape(&Event::Content("é")), r#"{"content":{"text":"é"}}"#);
+        assert_eq!(shape(&Event::Reasoning("a\n")), r#"{"reasoning":{"text":"a\n","span":[3,5]}}"#);
+        assert_eq!(shape(&Event::Content("é")), r#"{"content":{"text":"é","span":[3,5]}}"#);
         assert_eq!(
             shape(&Event::CallStart { index: 0, id: "call_1", name: "f" }),
-            r#"{"call_start":{"index":0,"id":"call_1","name":"f"}}"#
+            r#"{"call_start":{"index":0,"id":"call_1","name":"f","span":[3,5]}}"#
         );
         assert_eq!(
             shape(&Event::CallArguments { index: 0, json: "{\"a\"" }),
-            r#"{"call_arguments":{"index":0,"json":"{\"a\""}}"#
+            r#"{"call_arguments":{"index":0,"json":"{\"a\"","span":[3,5]}}"#
         );
-        assert_eq!(shape(&Event::CallEnd { index: 0, complete: true }), r#"{"call_end":{"index":0,"complete":true}}"#);
+        assert_eq!(
+            shape(&Event::CallEnd { index: 0, complete: true }),
+            r#"{"call_end":{"index":0,"complete":true,"span":[3,5]}}"#
+        );
         let note = Diagnostic::new(DiagnosticKind::NotJson, 7, "{a", "not JSON");
         assert_eq!(
             shape(&Event::Diagnostic(note)),
-            r#"{"diagnostic":{"kind":"not_json","offset":7,"text":"{a","message":"not JSON"}}"#
+            r#"{"diagnostic":{"kind":"not_json","offset":7,"text":"{a","message":"not JSON","span":[3,5]}}"#
         );
     }
 

@@ -274,11 +274,16 @@ fn right_flags(survey: &Survey<'_>) -> Vec<String> {
 
 /// Of several that read alike, the one whose file most others come from: the first name of its file.
 fn common<'e>(survey: &Survey<'_>, ties: &[&'e super::Entry]) -> Option<&'e super::Entry> {
-    let first = |entry: &&&'e super::Entry| {
+    let names = |entry: &super::Entry| {
         let known = survey.question.formats.known(Half::Tools, entry.tool_call_parser.as_deref()?)?;
-        known.words.names.tools.first().filter(|own| **own == known.name).cloned()
+        let thought = entry.reasoning_parser.as_deref();
+        let thought = thought.and_then(|name| survey.question.formats.known(Half::Reasoning, name));
+        let names = &known.words.names.tools;
+        let of_thought = thought.map_or(0, |known| known.words.names.reasoning.len());
+        (names.first() == Some(&known.name)).then_some((names.len(), of_thought))
     };
-    ties.iter().find(|entry| first(entry).is_some()).copied()
+    let most = ties.iter().filter_map(|entry| names(entry)).max()?;
+    ties.iter().find(|entry| names(entry) == Some(most)).copied()
 }
 
 fn stripped_flags(survey: &Survey<'_>) -> Vec<String> {

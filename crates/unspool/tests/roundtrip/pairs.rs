@@ -31,7 +31,7 @@ const CALLS_FIRST: &[&str] = &["pythonic", "llama4_pythonic"];
 /// Names whose format the checkpoint brings: there is nothing to write with.
 const CHECKPOINTS: &[&str] = &["hf", "beam"];
 /// Formats that think only if the request asks for it.
-const THINK_ON_REQUEST: &[&str] = &["deepseek_v3", "poolside_v1", "hy_v3"];
+const THINK_ON_REQUEST: &[&str] = &["deepseek_v3", "poolside_v1", "hy_v3", "exaone4", "hyperclovax_seed_think"];
 
 impl Names {
     pub(crate) fn new(reasoning: Option<&str>, tools: Option<&str>) -> Self {
