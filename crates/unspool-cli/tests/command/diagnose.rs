@@ -72,7 +72,7 @@ fn the_exit_code_says_what_was_found() {
         "{}",
         run.out
     );
-    assert!(run.out.contains("  1   ernie45, granite4, hermes"), "a tie stands in one line: {}", run.out);
+    assert!(run.out.contains("  1   ernie45, exaone4, granite4, hermes"), "a tie stands in one line: {}", run.out);
     let run = with(&["--tool-call-parser", "hermes"], "Noon.");
     assert_eq!(run.code, Some(0), "{}", run.out);
     assert!(run.out.contains("verdict   no call: the model did not call"), "{}", run.out);
