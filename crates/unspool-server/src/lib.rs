@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
 //! | `hosted` | tools that only the providers of the APIs have |
-//! | [`line`] | one line of the log for each request |
+//! | [`mod@line`] | one line of the log for each request |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |

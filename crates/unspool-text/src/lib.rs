@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`folder`] | a model's folder, read in one step |
+//! | [`model_dir`] | a model's folder, read in one step |
 //! | [`tokenizer`] | text to token ids, and ids to bytes |
 //! | [`template`] | chat templates: Jinja as Python has it |
 //! | [`conversation`] | the messages of the chat API in the shape that templates read |
@@ -11,7 +11,7 @@
 //! | [`sandbox`], [`worker`] | rendering in a process of its own, for templates that nobody vouches for |
 //! | [`utf8`] | joins the bytes of tokens to text, without ever giving out half a character |
 //! | [`pieces`] | cuts text into pieces such as a tokenizer makes, for backends that have no tokenizer |
-//! | [`dice`] | reproducible random choices |
+//! | [`rng`] | reproducible random choices |
 //!
 //! A prompt is made from a conversation and a template:
 //!

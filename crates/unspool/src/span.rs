@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// - A piece of arguments has the range of the text that it was read from. JSON that the parser writes itself (quotes, commas,
 ///   braces, the names of parameters) has an empty range where the arguments stand. A value that waits until its type is known has the range of its text.
 /// - White space that comes back where two pieces of a field meet has the range of the edge it came from.
-/// - A [`CallStart`](Event::CallStart) has the range of the call's header, a [`CallEnd`](Event::CallEnd) that of all the call took.
+/// - A `CallStart` has the range of the call's header, a `CallEnd` that of all the call took.
 /// - A format's filter (citations, backslashes) leaves the range of the text before it was filtered.
 ///
 /// Neighbouring ranges of one field, joined, do not depend on how the output was cut.
