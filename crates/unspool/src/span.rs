@@ -32,7 +32,7 @@ impl Span {
     /// The range of so many bytes from `start` on.
     #[must_use]
     pub(crate) fn of(start: u64, text: &str) -> Self {
-        Self { start, end: start + text.len() as u64 }
+        Self { start, end: start.saturating_add(text.len() as u64) }
     }
 
     /// No byte, at `at`.

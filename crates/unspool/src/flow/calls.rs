@@ -415,7 +415,7 @@ impl Flow<'_> {
         let lead = call.lead.take();
         if complete {
             if let Some((lead, fresh)) = lead {
-                self.keep_edge(Place::Content, fresh, (&lead, whole.start - lead.len() as u64));
+                self.keep_edge(Place::Content, fresh, (&lead, whole.start.saturating_sub(lead.len() as u64)));
             }
             if open.index.is_some() {
                 let index = self.s.calls;

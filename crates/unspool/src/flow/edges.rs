@@ -92,9 +92,9 @@ impl Flow<'_> {
         }
         let dropped = [&pending[..of_pending], &here[..of_here]].concat();
         let start = if of_pending > 0 { self.s.pending_at.start } else { self.offset(self.pos) };
-        let end = if of_here > 0 { self.offset(self.pos + of_here) } else { start + of_pending as u64 };
+        let end = if of_here > 0 { self.offset(self.pos + of_here) } else { start.saturating_add(of_pending as u64) };
         self.join(thinks, &dropped, Span::new(start, end));
-        self.s.pending_at.start += of_pending as u64;
+        self.s.pending_at.start = self.s.pending_at.start.saturating_add(of_pending as u64);
         self.pending_text(&pending[of_pending..]);
         self.pos += of_here;
         self.s.behind = false;

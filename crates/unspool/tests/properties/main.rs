@@ -96,7 +96,7 @@ fn any_calls() -> impl Strategy<Value = IncompleteCalls> {
     prop_oneof![3 => Just(IncompleteCalls::Stream), 1 => Just(IncompleteCalls::Text), 1 => Just(IncompleteCalls::Drop)]
 }
 
-/// A request that request_options for nothing.
+/// A request that asks for nothing.
 fn without_wishes() -> Wish {
     Wish { calls: IncompleteCalls::Stream, choice: Choice::Auto, limits: Limits::default() }
 }

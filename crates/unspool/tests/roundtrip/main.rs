@@ -148,6 +148,8 @@ fn switches_of_the_request_decide_how_a_message_is_written() {
         ("k2_horizon", json!({"chat_template_kwargs": {"tool_call_format": "xml_typed"}})),
         ("minimax_m3", json!({"chat_template_kwargs": {"thinking_mode": "enabled"}})),
         ("hy_v3", json!({"reasoning_effort": "high"})),
+        ("exaone4", json!({"chat_template_kwargs": {"enable_thinking": true}})),
+        ("hyperclovax_seed_think", json!({"chat_template_kwargs": {"thinking": true}})),
         ("gemma4", json!({"chat_template_kwargs": {"enable_thinking": true}})),
         ("deepseek_v4", json!({"chat_template_kwargs": {"thinking": false}})),
         ("glm47", json!({"chat_template_kwargs": {"enable_thinking": false}})),

@@ -78,7 +78,7 @@ impl Target {
 }
 
 /// Tells of attributes in an opening that mean nothing.
-fn note_strays(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) {
+fn tell_odd_attributes(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) {
     let flag = header.cursor.value(Slot::String, held).filter(|flag| !matches!(*flag, "true" | "false"));
     let outer = |kind: &str| Kinds::named(kind.split(['[', '<', '(']).next().unwrap_or_default());
     let kind = header.cursor.value(Slot::Type, held).filter(|kind| *kind != "any" && outer(kind) == Kinds::ANY);
@@ -91,7 +91,7 @@ fn note_strays(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) 
 impl ValueOutput {
     /// Begins a value whose opening is `header`, in the bytes `held`.
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Self {
-        note_strays(turn, header, held);
+        tell_odd_attributes(turn, header, held);
         let target = Target::of(turn, header, held);
         let key = turn.spec.key(header.cursor.value(Slot::Key, held).unwrap_or_default());
         let forms = Forms::of(target.want(turn), turn.spec.rules(turn.cx.limits));
