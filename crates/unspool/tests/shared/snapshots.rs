@@ -54,8 +54,8 @@ pub(crate) fn each_number(cuts: usize) {
         for number in 0..u8::try_from(REGISTRY.names(half).len()).expect("fewer names") {
             let Some((pair, reply)) = pair(number, tools) else { continue };
             for cut in 0..cuts {
-                let cut = reply.floor_char_boundary(reply.len() * (16 * cut + usize::from(number) % 16) / (16 * cuts));
-                let rest = &reply[cut..reply.ceil_char_boundary(cut + BEHIND)];
+                let cut = border(&reply, reply.len() * (16 * cut + usize::from(number) % 16) / (16 * cuts));
+                let rest = &reply[cut..border(&reply, cut + BEHIND)];
                 let (outer, state) = written(&pair, &reply[..cut]);
                 for left in 0..count(&state) {
                     let mut state = state.clone();
@@ -116,7 +116,7 @@ fn as_it_stands(pair: &Pair, bytes: &[u8]) {
 
 /// A state that a parser wrote, and a few values of it changed.
 fn edited(pair: &Pair, reply: &str, cut: u8, edits: &[u8]) {
-    let cut = reply.floor_char_boundary(usize::from(cut) % (reply.len() + 1));
+    let cut = border(reply, usize::from(cut) % (reply.len() + 1));
     let (outer, mut state) = written(pair, &reply[..cut]);
     for edit in edits.as_chunks::<EDIT>().0.iter().take(MOST) {
         let mut left = usize::from(u16::from_le_bytes([edit[0], edit[1]])) % count(&state);
@@ -125,6 +125,11 @@ fn edited(pair: &Pair, reply: &str, cut: u8, edits: &[u8]) {
         }
     }
     restored(pair, (outer, &state), &reply[cut..]);
+}
+
+/// The last border of a character up to here.
+fn border(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// The snapshot behind a text, and the state that it holds as text.
