@@ -23,7 +23,7 @@ impl<'a> Json<'a> {
     /// Opens a value.
     pub(super) fn open(raw: &'a RawValue) -> Result<Self, RenderError> {
         let text = raw.get();
-        let unreadable = |e: serde_json::Error| RenderError::at("", format!("is no JSON that can be read: {e}"));
+        let unreadable = |e: serde_json::Error| RenderError::at("", format!("is not readable JSON: {e}"));
         Ok(match text.as_bytes().first() {
             Some(b'n') => Self::Null,
             Some(b't') => Self::Bool(true),
