@@ -213,7 +213,7 @@ impl FirstBytes {
     }
 }
 
-/// A run of text cut into white space and literals: at white space, and between two tags (`><`).
+/// A piece of literal text: split at white space, and between two tags (`><`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut<'a> {
     /// White space, exactly as the template writes it; empty between two tags.
@@ -222,7 +222,7 @@ pub enum Cut<'a> {
     Literal(&'a str),
 }
 
-/// Cuts literal text of a template.
+/// Splits a template's literal text.
 #[must_use]
 pub fn cuts(text: &str) -> Vec<Cut<'_>> {
     let mut out = Vec::new();
@@ -244,7 +244,8 @@ pub fn cuts(text: &str) -> Vec<Cut<'_>> {
     out
 }
 
-/// Where the literal at the start of `text` ends. A blank inside a tag belongs to it: `<a b>` begins like no `<a c>`.
+/// The end of the literal at the start of `text`. A blank inside a tag belongs to it, so `<a b>` does not begin like
+/// `<a c>`.
 fn end_of_literal(text: &str) -> usize {
     let mut in_tag = false;
     let mut last = ' ';
@@ -258,7 +259,7 @@ fn end_of_literal(text: &str) -> usize {
     text.trim_end().len()
 }
 
-/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
+/// The bracket of a list stands by itself: after a tag at the end of a text, before a tag at its start.
 fn end_at_bracket(text: &str, end: usize) -> usize {
     let literal = &text[..end];
     if literal.starts_with("]<") && !literal.starts_with("]<]") {
