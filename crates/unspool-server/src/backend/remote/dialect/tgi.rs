@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(pieces(true, &last)[0], Piece::Tokens(Tokens::new("</s>", [2])));
         assert_eq!(pieces(true, &last)[1..], ending);
         let error = json!({"error": "out of memory", "error_type": "generation"}).to_string();
-        let told = Events { prompt: None, ids_known: false, wishes: TokenWishes::default() }.read(error.as_bytes(), &mut |_| {});
+        let told = Events { prompt: None, ids_known: false, wishes: TokenWishes::default() }
+            .read(error.as_bytes(), &mut |_| {});
         assert!(told.is_err_and(|error| error.message.contains("memory")));
     }
 }
