@@ -125,7 +125,7 @@ impl Continuation {
         let Self { aligner, probabilities, ready, .. } = self;
         probabilities.extend(tokens.probabilities);
         aligner.push(&tokens.text, &tokens.ids, &mut |text, ids| {
-            ready.push_back((aligned(text, ids, probabilities), false))
+            ready.push_back((aligned(text, ids, probabilities), false));
         });
     }
 

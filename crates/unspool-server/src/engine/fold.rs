@@ -57,7 +57,7 @@ impl Fold {
             ReplyEvent::CallArguments { index, json } => self.take(Event::CallArguments { index, json: &json }),
             ReplyEvent::Probabilities { field, tokens } => match self.events.last_mut() {
                 Some(ReplyEvent::Probabilities { field: same, tokens: known }) if *same == field => {
-                    known.extend(tokens)
+                    known.extend(tokens);
                 }
                 _ => self.events.push(ReplyEvent::Probabilities { field, tokens }),
             },

@@ -117,7 +117,7 @@ impl Reply {
 
     /// Of which the request asks to know the tokens.
     #[must_use]
-    pub fn tracked(self, tracker: Tracker, prompt: Option<Vec<u32>>) -> Self {
+    pub fn tracked(self, tracker: Tracker, prompt: Option<&[u32]>) -> Self {
         let parser = if tracker.places() { self.parser.keep_tokens() } else { self.parser };
         let prompt_ids = tracker.tells_ids().then(|| json!(prompt));
         Self { tracker, parser, prompt_ids, ..self }

@@ -147,7 +147,7 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
         let hides = request.parse.include_reasoning == Some(false);
         let tracker = Tracker::new(request.sampling.wishes, hides, chats);
         let ids = (!prompt.encoded.is_empty()).then(|| prompt.ids());
-        let reply = if request.sampling.wishes.any() { reply.tracked(tracker, ids) } else { reply };
+        let reply = if request.sampling.wishes.any() { reply.tracked(tracker, ids.as_deref()) } else { reply };
         let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
         reply.observed(observer).watched(watch).in_steps_of(interval)
     };
