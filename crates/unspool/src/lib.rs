@@ -2,6 +2,7 @@
 //! once, with the same result.
 
 mod align;
+mod aligner;
 mod body;
 pub mod budget;
 mod call_header;
@@ -46,6 +47,7 @@ mod unaligned;
 mod utf8;
 mod vocabulary;
 
+pub use aligner::Aligner;
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, OwnedEvent, Sink};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::align::Aligned;
+use crate::aligner::Aligner;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -227,7 +228,12 @@ impl Parser {
         }
     }
 
-    /// Ends the output and emits what was held back. `reason` is the engine's finish reason, if any.
+    /// The server met a stop text and cut it off: ids that wait for their text have none. Nothing but [`Parser::finish`] follows.
+    pub fn cut_off(&mut self) {
+        self.memory.unaligned.cut_off(&self.plan);
+    }
+
+    /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
@@ -313,7 +319,13 @@ impl Parser {
         self.plan.special.text(id).map(|special| special.text.as_str())
     }
 
-    /// Number of calls emitted so far.
+    /// Splits a server's stream into the tokens that this parser is to read; see [`Aligner`].
+    #[must_use]
+    pub fn aligner(&self) -> Aligner {
+        Aligner::new(Arc::clone(&self.plan))
+    }
+
+    /// Calls given to the client so far.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.memory.state.calls
