@@ -1,7 +1,8 @@
-//! unspool takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token,
-//! and with exactly the same answer when it gets the whole text at once.
+//! unspool parses the raw output of a language model into reasoning, content and tool calls, token by token or all at
+//! once, with the same result.
 
 mod align;
+mod aligner;
 mod body;
 pub mod budget;
 mod call_header;
@@ -46,6 +47,7 @@ mod unaligned;
 mod utf8;
 mod vocabulary;
 
+pub use aligner::Aligner;
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, OwnedEvent, Sink};
