@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unspool::grammar::{self, Grammar, GrammarError, Limit, StrictLevel};
+use unspool::Error;
+use unspool::grammar::{self, Grammar, Limit, StrictLevel};
 use unspool::{Request, Setup};
 
 use crate::failure::{Failure, warn};
@@ -151,11 +152,5 @@ impl From<Level> for StrictLevel {
             Level::Function => Self::Function,
             Level::Parameter => Self::Parameter,
         }
-    }
-}
-
-impl From<GrammarError> for Failure {
-    fn from(error: GrammarError) -> Self {
-        Self::Usage { message: error.message, hint: error.hint }
     }
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::align::Aligned;
 use crate::body::Eof;
@@ -17,9 +16,9 @@ use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, RequestOptions};
 use crate::limits::Limits;
-use crate::plan::{Plan, sum};
+use crate::plan::Plan;
 use crate::request::ToolChoice;
-use crate::response_template::{Machine, MachineState, Phase};
+use crate::response_template::{Machine, Phase};
 use crate::span::Span;
 use crate::spans::{Spans, TokenKind};
 use crate::unaligned::Unaligned;
@@ -28,6 +27,9 @@ use crate::utf8::Assembler;
 mod bytes;
 mod late;
 mod pass;
+mod snapshot;
+
+pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
 
 /// Where reasoning ended, in tokens from the start of the output.
 ///
@@ -142,39 +144,6 @@ struct Memory {
     diagnostics: usize,
 }
 
-/// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// Version of the layout; [`Parser::restore`] refuses another one.
-    pub version: u32,
-    /// Which words the parser read with.
-    #[serde(default)]
-    format: u64,
-    /// Sum of `state`, so that no foreign number gets into a parser.
-    #[serde(default)]
-    sum: u64,
-    /// The saved memory as JSON.
-    #[serde(default)]
-    state: String,
-}
-
-/// What a snapshot's state is made from.
-#[derive(Serialize)]
-struct Saved<'a> {
-    machine: Option<&'a MachineState>,
-    memory: &'a Memory,
-}
-
-/// What a snapshot's state is read as.
-#[derive(Deserialize)]
-struct Restored {
-    machine: Option<MachineState>,
-    memory: Memory,
-}
-
-/// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 3;
-
 impl Parser {
     pub(crate) fn new(
         (plan, limits): (Arc<Plan>, Arc<Limits>),
@@ -199,14 +168,14 @@ impl Parser {
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
-    pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
+    pub fn push(&mut self, delta: Delta<'_>, sink: &mut (impl Sink + ?Sized)) {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.take(delta, &mut sink);
         self.memory.diagnostics = sink.told;
     }
 
     #[inline]
-    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
+    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
             (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
@@ -222,7 +191,7 @@ impl Parser {
     }
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
-    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
+    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut (impl Sink + ?Sized)) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
         let mut tail = String::new();
@@ -347,49 +316,6 @@ impl Parser {
         self.memory.hold.len()
     }
 
-    /// The state after the last delta.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let saved = Saved { machine: self.machine.as_ref().map(Machine::state), memory: &self.memory };
-        // Numbers, texts and lists of them can always be written; what could not would be refused by `restore`.
-        let state = serde_json::to_string(&saved).unwrap_or_default();
-        let format = self.plan.fingerprint;
-        Snapshot { version: SNAPSHOT_VERSION, format, sum: sum(state.as_bytes()), state }
-    }
-
-    /// Goes on from a snapshot that a parser of the same pair and request made.
-    ///
-    /// # Errors
-    /// The snapshot is of another version, of a parser of another pair or thinking mode, or not as a parser wrote it.
-    pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let Snapshot { version, format, sum: written, state } = snapshot;
-        if version != SNAPSHOT_VERSION {
-            return Err(format!("the snapshot has version {version}, this parser reads {SNAPSHOT_VERSION}"));
-        }
-        if format != self.plan.fingerprint {
-            return Err("the snapshot was made with other formats or another thinking mode".to_owned());
-        }
-        let changed = || "the snapshot is not as a parser wrote it: its state was changed on the way".to_owned();
-        if written != sum(state.as_bytes()) {
-            return Err(changed());
-        }
-        let saved: Value = serde_json::from_str(&state).map_err(|_| changed())?;
-        if !counts_fit(&saved) {
-            return Err(changed());
-        }
-        let restored: Restored = serde_json::from_value(saved).map_err(|_| changed())?;
-        if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
-            return Err(changed());
-        }
-        match (&mut self.machine, restored.machine) {
-            (Some(machine), Some(state)) if machine.fits(&state, &restored.memory.hold) => machine.restore(state),
-            (None, None) => {}
-            _ => return Err(changed()),
-        }
-        self.memory = restored.memory;
-        Ok(())
-    }
-
     /// Text with several ids, or with a special one: finds out which bytes are whose.
     fn push_aligned(&mut self, text: &str, ids: &[u32], sink: &mut impl Sink) {
         let plan = Arc::clone(&self.plan);
@@ -415,7 +341,7 @@ impl Parser {
     }
 
     /// Ids alone: their bytes come from the vocabulary.
-    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink>) {
+    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         self.flush_lag(sink);
         let plan = Arc::clone(&self.plan);
         let mut text = std::mem::take(&mut self.room);
@@ -460,7 +386,7 @@ impl Parser {
     }
 
     /// An incomplete character becomes U+FFFD.
-    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink>) {
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let before = text.len();
         let odd = self.memory.utf8.flush(text);
         if odd.replaced > 0 {
@@ -471,7 +397,7 @@ impl Parser {
     }
 
     /// Tells of ill-formed bytes, for which the last `own` bytes of the text stand.
-    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let (at, what) = (self.memory.tokens.end, "bytes that are not UTF-8 were replaced");
         let note = Diagnostic::new(DiagnosticKind::InvalidUtf8, at, "\u{fffd}", what);
         self.tell(note, (text, own), sink);
@@ -479,7 +405,12 @@ impl Parser {
 
     /// Tells of an odd token. The text before its own, so many bytes at the end, is read first: however many tokens come at
     /// once, the diagnostics have one order.
-    fn tell(&mut self, note: Diagnostic, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    fn tell(
+        &mut self,
+        note: Diagnostic,
+        (text, own): (&mut String, usize),
+        sink: &mut Bounded<'_, impl Sink + ?Sized>,
+    ) {
         let before = text.len() - own;
         if sink.is_heard() && before > 0 {
             self.feed(&text[..before], Eof::No, sink);
@@ -541,21 +472,6 @@ impl Parser {
             hold.push_str(&text[pos..]);
         }
         memory.hold = hold;
-    }
-}
-
-/// Whether all numbers of a saved state are such that a parser can count on from them. Only the open containers of JSON are bits, not a
-/// count.
-fn counts_fit(saved: &Value) -> bool {
-    const MOST: u64 = 1 << 60;
-    match saved {
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => number.unsigned_abs() <= MOST,
-            None => false,
-        },
-        Value::Array(items) => items.iter().all(counts_fit),
-        Value::Object(members) => members.iter().all(|(name, value)| name == "objects" || counts_fit(value)),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 

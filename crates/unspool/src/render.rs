@@ -13,6 +13,7 @@ mod writer;
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::message::Message;
@@ -24,13 +25,13 @@ pub(crate) use calls::{addressed, check_name};
 use words::Words;
 use writer::Writer;
 
-/// A value that the syntax cannot say.
+/// A value that the syntax cannot say: an [`Error`] in the making, whose place grows on the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderError {
+pub(crate) struct RenderError {
     /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`, `request`.
-    pub place: String,
+    pub(crate) place: String,
     /// What is wrong with it, as a sentence without its subject.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl RenderError {
@@ -52,17 +53,21 @@ impl fmt::Display for RenderError {
     }
 }
 
-impl std::error::Error for RenderError {}
+impl From<RenderError> for Error {
+    fn from(error: RenderError) -> Self {
+        Self::new(ErrorKind::CannotRender, error.to_string()).at(error.place)
+    }
+}
 
 impl Pair {
     /// Writes a message as the model would write it after a prompt that says nothing about thinking.
     ///
     /// # Errors
-    /// A value that the syntax cannot say, by name.
-    pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
+    /// [`ErrorKind::CannotRender`] for a value that the syntax cannot say, with its place; those of [`Pair::parser`].
+    pub fn render(&self, message: &Message, request: &Request) -> Result<String, Error> {
+        let plan = self.formats(request)?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render((plan.reasoning.as_ref(), tools), self.limits(), message, request)
+        Ok(render((plan.reasoning.as_ref(), tools), self.limits(), message, request)?)
     }
 }
 

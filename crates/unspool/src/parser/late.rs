@@ -1,8 +1,9 @@
 //! A request that comes when its reply has begun.
 
 use super::Parser;
+use crate::error::Error;
 use crate::flow::state::{Mode, Place};
-use crate::request::{Request, RequestError};
+use crate::request::Request;
 
 impl Parser {
     /// Takes a request in the place of the one that the parser was made with, for callers that hear of it late. Its tools, its
@@ -12,7 +13,7 @@ impl Parser {
     /// # Errors
     /// Something was decided already that depends on it: a call has begun, or reasoning was given or kept that it would not.
     /// The parser is then as it was.
-    pub fn set_request(&mut self, request: &Request) -> Result<(), RequestError> {
+    pub fn set_request(&mut self, request: &Request) -> Result<(), Error> {
         let request_options = self.request_options.clone().of(request);
         let state = &self.memory.state;
         let undecided = match state.mode {
@@ -24,7 +25,7 @@ impl Parser {
             Mode::Body(_) | Mode::Closers { .. } | Mode::BlockClosed { .. } => false,
         };
         let late = |what: &str| {
-            Err(RequestError::new(&format!("the request comes too late: {what}"))
+            Err(Error::request(&format!("the request comes too late: {what}"))
                 .hint("make the parser with the request, or set it before the first call"))
         };
         let passed_on = self.request_options.mute && (state.place == Place::Raw || state.opener_is_text);
