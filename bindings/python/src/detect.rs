@@ -34,13 +34,9 @@ pub(crate) fn detect(checkpoint: &Bound<'_, PyAny>) -> PyResult<Detected> {
     let vocabulary = vocabulary.get();
     let registry = registry()?;
     let has_token = |text: &str| vocabulary.has(text);
-    let types: Vec<&str> = vocabulary.model_type.iter().chain(&vocabulary.architectures).map(String::as_str).collect();
-    let config = vocabulary.tokenizer_config.get("chat_template").and_then(serde_json::Value::as_str);
-    let checkpoint = Checkpoint {
-        template: vocabulary.template.as_deref().or(config),
-        has_token: Some(&has_token),
-        model_types: &types,
-    };
+    let types = vocabulary.model_types();
+    let checkpoint =
+        Checkpoint { template: vocabulary.chat_template(), has_token: Some(&has_token), model_types: &types };
     let half = |half: Half| match registry.detect(half, &checkpoint) {
         Ok(found) => Ok((Some(found.name), found.why)),
         Err(error) if error.kind == unspool::ErrorKind::Unsure => Ok((None, error.message)),

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::message::{Diagnostic, quoted};
+use crate::place::{Place, Range};
 
 /// One step of a reply, as soon as it is certain.
 ///
@@ -22,8 +23,7 @@ use crate::message::{Diagnostic, quoted};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     what: Kind,
-    span: (u64, u64),
-    tokens: Option<(u64, u64)>,
+    place: Place,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -51,15 +51,16 @@ impl From<unspool::Event<'_>> for Kind {
 }
 
 impl Event {
-    /// An event as the core says it, before its tokens are known.
+    /// An event as the core says it, before its characters and tokens are known.
     pub(crate) fn new(event: unspool::Event<'_>, span: unspool::Span) -> Self {
-        Self { what: Kind::from(event), span: (span.start, span.end), tokens: None }
+        let span = (span.start, span.end);
+        Self { what: Kind::from(event), place: Place { span, char_span: span, tokens: None } }
     }
 
-    /// Looks up which tokens it was read from.
+    /// Looks up which characters and tokens it was read from.
     pub(crate) fn locate(&mut self, parser: &unspool::Parser) {
-        let range = parser.token_range(unspool::Span::new(self.span.0, self.span.1));
-        self.tokens = range.map(|range| (range.start, range.end));
+        let (start, end) = self.place.span;
+        self.place = Place::of(parser, unspool::Span::new(start, end));
     }
 
     fn name_of_kind(&self) -> &'static str {
@@ -101,14 +102,20 @@ impl Event {
     /// Where in the output it was read: a half-open range `(start, end)` of bytes of the output as UTF-8. Pieces of JSON that the parser
     /// writes itself have an empty one; a `call_end` has the range of the whole call.
     #[getter]
-    fn span(&self) -> (u64, u64) {
-        self.span
+    fn span(&self) -> Range {
+        self.place.span
+    }
+
+    /// The same as a half-open range of characters of `str`.
+    #[getter]
+    fn char_span(&self) -> Range {
+        self.place.char_span
     }
 
     /// The same as a half-open range of output tokens; None without ids.
     #[getter]
-    fn tokens(&self) -> Option<(u64, u64)> {
-        self.tokens
+    fn tokens(&self) -> Option<Range> {
+        self.place.tokens
     }
 
     /// Position of the call in the reply, from 0.

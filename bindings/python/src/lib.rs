@@ -3,15 +3,19 @@
 
 #![allow(clippy::too_many_arguments, reason = "keywords of Python")]
 
+mod call;
 mod detect;
+mod diagnose;
 mod error;
 mod event;
 mod formats;
 mod gate;
 mod grammar;
 mod message;
+mod options;
 mod pair;
 mod parser;
+mod place;
 mod request;
 mod vocabulary;
 
@@ -21,7 +25,11 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _unspool {
     #[pymodule_export]
+    use crate::call::ToolCall;
+    #[pymodule_export]
     use crate::detect::{Detected, detect};
+    #[pymodule_export]
+    use crate::diagnose::diagnose;
     #[pymodule_export]
     use crate::event::Event;
     #[pymodule_export]
@@ -31,11 +39,13 @@ mod _unspool {
     #[pymodule_export]
     use crate::grammar::Grammar;
     #[pymodule_export]
-    use crate::message::{Diagnostic, Message, ToolCall};
+    use crate::message::{Diagnostic, Message};
     #[pymodule_export]
     use crate::pair::Pair;
     #[pymodule_export]
     use crate::parser::{End, Parser, Snapshot};
+    #[pymodule_export]
+    use crate::place::Place;
     #[pymodule_export]
     use crate::vocabulary::Vocabulary;
 

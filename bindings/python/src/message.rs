@@ -5,9 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde::Serialize;
 use serde_json::Value;
-use unspool::{Finish, FinishReason};
+use unspool::{Finish, FinishReason, Spans, ToolSet};
 
+use crate::call::ToolCall;
 use crate::error::Fault;
+use crate::place::Place;
 
 /// What `__reduce__` gives: a callable and its arguments.
 type Reduced<'py, Args> = PyResult<(Bound<'py, PyAny>, Args)>;
@@ -17,51 +19,6 @@ pub(crate) fn name_of(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(name)) => name,
         other => other.map(|value| value.to_string()).unwrap_or_default(),
-    }
-}
-
-/// One call of a function.
-///
-/// `arguments` is JSON text; it ends where the output was cut off if `complete` is false.
-#[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ToolCall {
-    id: String,
-    name: String,
-    arguments: String,
-    complete: bool,
-}
-
-#[pymethods]
-impl ToolCall {
-    #[new]
-    #[pyo3(signature = (id, name, arguments, complete = true))]
-    fn new(id: String, name: String, arguments: String, complete: bool) -> Self {
-        Self { id, name, arguments, complete }
-    }
-
-    /// The call as an OpenAI message has it.
-    fn to_openai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let function = PyDict::new(py);
-        function.set_item("name", &self.name)?;
-        function.set_item("arguments", &self.arguments)?;
-        let call = PyDict::new(py);
-        call.set_item("id", &self.id)?;
-        call.set_item("type", "function")?;
-        call.set_item("function", function)?;
-        Ok(call)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let cut = if self.complete { "" } else { ", complete=False" };
-        let text = |text: &str| quoted(py, text);
-        Ok(format!("ToolCall({}, {}, {}{cut})", text(&self.id)?, text(&self.name)?, text(&self.arguments)?))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, (String, String, String, bool)> {
-        let call = slf.get();
-        let args = (call.id.clone(), call.name.clone(), call.arguments.clone(), call.complete);
-        Ok((slf.get_type().into_any(), args))
     }
 }
 
@@ -118,8 +75,10 @@ impl Diagnostic {
 ///
 /// `reasoning` and `content` are texts, empty if there is none; `tool_calls` and `diagnostics` are lists.
 /// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`; `reasoning_tokens` and `reasoning_end_token` are None without token ids.
+/// `reasoning_places` and `content_places` list where in the output the texts stand; markers, and white space that is dropped, lie in
+/// none. Messages are equal if they say the same, wherever it was read.
 #[pyclass(frozen, eq, module = "unspool", from_py_object)]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Message {
     #[pyo3(get)]
     reasoning: String,
@@ -135,6 +94,22 @@ pub(crate) struct Message {
     reasoning_tokens: Option<u64>,
     #[pyo3(get)]
     reasoning_end_token: Option<i64>,
+    #[pyo3(get)]
+    reasoning_places: Vec<Place>,
+    #[pyo3(get)]
+    content_places: Vec<Place>,
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.reasoning == other.reasoning
+            && self.content == other.content
+            && self.tool_calls == other.tool_calls
+            && self.diagnostics == other.diagnostics
+            && self.finish_reason == other.finish_reason
+            && self.reasoning_tokens == other.reasoning_tokens
+            && self.reasoning_end_token == other.reasoning_end_token
+    }
 }
 
 impl Message {
@@ -142,10 +117,21 @@ impl Message {
         &self.finish_reason
     }
 
-    pub(crate) fn of(message: unspool::Message, finish: &Finish) -> Self {
+    /// What a parser said, with where it was read.
+    pub(crate) fn of(
+        (message, spans): (unspool::Message, Spans),
+        parser: &unspool::Parser,
+        finish: &Finish,
+        tools: &ToolSet,
+    ) -> Self {
+        let known = (message.diagnostics.as_slice(), tools);
+        let calls = message.tool_calls.into_iter().enumerate();
+        let call = |(nth, call)| ToolCall::read(call, spans.calls.get(nth), parser, known);
         Self {
+            tool_calls: calls.map(call).collect(),
             diagnostics: message.diagnostics.iter().map(Diagnostic::from).collect(),
-            tool_calls: message.tool_calls.into_iter().map(ToolCall::from).collect(),
+            reasoning_places: Place::all(parser, &spans.reasoning),
+            content_places: Place::all(parser, &spans.content),
             reasoning: message.reasoning,
             content: message.content,
             finish_reason: name_of(finish.reason),
@@ -171,16 +157,10 @@ impl Message {
     }
 }
 
-impl From<unspool::ToolCall> for ToolCall {
-    fn from(call: unspool::ToolCall) -> Self {
-        Self { id: call.id, name: call.name, arguments: call.arguments, complete: call.complete }
-    }
-}
-
 #[pymethods]
 impl Message {
     #[new]
-    #[pyo3(signature = (reasoning = "", content = "", tool_calls = Vec::new(), *, diagnostics = Vec::new(), finish_reason = "stop", reasoning_tokens = None, reasoning_end_token = None))]
+    #[pyo3(signature = (reasoning = "", content = "", tool_calls = Vec::new(), *, diagnostics = Vec::new(), finish_reason = "stop", reasoning_tokens = None, reasoning_end_token = None, reasoning_places = Vec::new(), content_places = Vec::new()))]
     fn new(
         reasoning: Option<&str>,
         content: Option<&str>,
@@ -189,6 +169,8 @@ impl Message {
         finish_reason: &str,
         reasoning_tokens: Option<u64>,
         reasoning_end_token: Option<i64>,
+        reasoning_places: Vec<Place>,
+        content_places: Vec<Place>,
     ) -> PyResult<Self> {
         reason(Some(finish_reason))?;
         Ok(Self {
@@ -199,6 +181,8 @@ impl Message {
             finish_reason: finish_reason.to_owned(),
             reasoning_tokens,
             reasoning_end_token,
+            reasoning_places,
+            content_places,
         })
     }
 
@@ -219,7 +203,7 @@ impl Message {
                 Some(other) => other.to_string(),
             };
             let id = call.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-            Ok(ToolCall { id, name: name.to_owned(), arguments, complete: true })
+            Ok(ToolCall::of(unspool::ToolCall { id, name: name.to_owned(), arguments, complete: true }))
         });
         let reasoning = Some(text("reasoning")).filter(|text| !text.is_empty());
         Ok(Self {
@@ -230,6 +214,8 @@ impl Message {
             finish_reason: "stop".to_owned(),
             reasoning_tokens: None,
             reasoning_end_token: None,
+            reasoning_places: Vec::new(),
+            content_places: Vec::new(),
         })
     }
 
@@ -274,6 +260,8 @@ impl Message {
         fields.set_item("finish_reason", &message.finish_reason)?;
         fields.set_item("reasoning_tokens", message.reasoning_tokens)?;
         fields.set_item("reasoning_end_token", message.reasoning_end_token)?;
+        fields.set_item("reasoning_places", message.reasoning_places.clone())?;
+        fields.set_item("content_places", message.content_places.clone())?;
         let class = slf.get_type().into_any();
         let partial = py.import("functools")?.getattr("partial")?.call((class,), Some(&fields))?;
         Ok((partial, PyTuple::empty(py)))

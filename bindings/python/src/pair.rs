@@ -7,13 +7,15 @@ use std::thread;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use serde_json::Value;
-use unspool::{CallIds, Delta, EndTokens, FinishReason, IncompleteCalls, Limit, Limits, Request, Setup};
+use unspool::spans::Both;
+use unspool::{Delta, EndTokens, FinishReason, Request, Setup, Spans};
 
 use crate::error::Fault;
 use crate::formats::{own, registry_with};
 use crate::gate::Gate;
 use crate::grammar::{Grammar, Wishes};
 use crate::message::{self, Message, quoted};
+use crate::options::{call_ids, incomplete_calls, limits};
 use crate::parser::Parser;
 use crate::request::{self, GivenPrompt, Known};
 use crate::vocabulary::Vocabulary;
@@ -81,11 +83,11 @@ impl Pair {
         output: (Option<&str>, &[u32]),
         reason: Option<FinishReason>,
     ) -> Result<Message, Fault> {
-        let mut parser = self.core.parser(request, known.prompt())?;
-        let mut message = unspool::Message::default();
-        parser.push(Delta { text: output.0, ids: output.1 }, &mut message);
-        let finish = parser.finish(reason, &mut message);
-        Ok(Message::of(message, &finish))
+        let mut parser = self.core.parser(request, known.prompt())?.keep_tokens().keep_chars();
+        let mut both = Both(unspool::Message::default(), Spans::default());
+        parser.push(Delta { text: output.0, ids: output.1 }, &mut both);
+        let finish = parser.finish(reason, &mut both);
+        Ok(Message::of((both.0, both.1), &parser, &finish, &request.tools))
     }
 
     /// The ids that end a thought, found once: no request changes them.
@@ -109,42 +111,6 @@ impl Pair {
             .hint("give `Pair` a tokenizer or a checkpoint's folder")
             .at("ids"))
     }
-}
-
-fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fault> {
-    match name {
-        None | Some("stream") => Ok(IncompleteCalls::Stream),
-        Some("text") => Ok(IncompleteCalls::Text),
-        Some("drop") => Ok(IncompleteCalls::Drop),
-        Some(other) => {
-            Err(Fault::new("argument", format!("`{other}` is nothing to do with a call that never completes"))
-                .hint("write \"stream\", \"text\" or \"drop\"")
-                .at("incomplete_calls"))
-        }
-    }
-}
-
-fn call_ids(given: Option<&Value>) -> Result<CallIds, Fault> {
-    let length = given.and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
-    match (given, length) {
-        (None | Some(Value::Null), _) => Ok(CallIds::Format),
-        (_, Some(length @ 1..=256)) => Ok(CallIds::Letters(length)),
-        (Some(Value::String(text)), _) if text.is_empty() => Ok(CallIds::Left),
-        (Some(Value::String(text)), _) if text == "random" => Ok(CallIds::Random),
-        (Some(Value::String(text)), _) if text.contains("{index}") => Ok(CallIds::Pattern(text.clone())),
-        _ => Err(Fault::new("argument", "this says nothing about the ids of calls")
-            .hint("write \"random\", a number of letters and digits, a pattern such as \"functions.{name}:{index}\", or \"\" for none")
-            .at("call_ids")),
-    }
-}
-
-fn limits(given: Option<&Value>) -> Result<Limits, Fault> {
-    let mut limits = Limits::default();
-    for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        limits.set(&Limit::new(name, &text)?);
-    }
-    Ok(limits)
 }
 
 /// Parses `size` outputs in a thread each.
@@ -272,7 +238,7 @@ impl Pair {
         let request = request::request(request, tools)?;
         let known = Known::of(prompt, start)?;
         let parser = self.core.parser(&request, known.prompt()).map_err(Fault::from)?;
-        Ok(Parser::new(parser.keep_tokens(), self.has_bytes()))
+        Ok(Parser::new(parser.keep_tokens().keep_chars(), request.tools, self.has_bytes()))
     }
 
     /// Parses a whole output.
@@ -293,7 +259,7 @@ impl Pair {
         Ok(py.detach(|| self.parse_one(&request, &known, (Some(text), &[]), reason))?)
     }
 
-    /// Parses a whole output of ids. The vocabulary must know the bytes of its tokens.
+    /// Parses a whole output of ids. The vocabulary must know the bytes of its tokens. The message's places then have ranges of tokens.
     #[pyo3(signature = (ids, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn parse_ids(
         &self,
@@ -332,7 +298,7 @@ impl Pair {
         let known = Known::of(prompt, start)?;
         let mut parser = self.core.parser(&request, known.prompt()).map_err(Fault::from)?.keep_tokens();
         let kinds = py.detach(|| {
-            let mut spans = unspool::Spans::default();
+            let mut spans = Spans::default();
             parser.push(Delta { text: None, ids: &ids }, &mut spans);
             parser.finish(reason, &mut spans);
             parser.token_kinds(&spans).unwrap_or_default()

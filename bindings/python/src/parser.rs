@@ -1,8 +1,10 @@
 //! The parser of one reply.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use unspool::{Delta, Sink};
+use unspool::{Delta, Sink, Spans, ToolSet};
 
 use crate::error::Fault;
 use crate::event::Event;
@@ -13,13 +15,16 @@ use crate::message::{self, Message};
 pub(crate) struct Parser {
     core: unspool::Parser,
     message: unspool::Message,
+    spans: Spans,
+    /// Those of the request.
+    tools: Arc<ToolSet>,
     /// Whether deltas may carry ids alone.
     has_bytes: bool,
 }
 
 impl Parser {
-    pub(crate) fn new(core: unspool::Parser, has_bytes: bool) -> Self {
-        Self { core, message: unspool::Message::default(), has_bytes }
+    pub(crate) fn new(core: unspool::Parser, tools: Arc<ToolSet>, has_bytes: bool) -> Self {
+        Self { core, message: unspool::Message::default(), spans: Spans::default(), tools, has_bytes }
     }
 }
 
@@ -27,6 +32,7 @@ impl Parser {
 struct Collector<'a> {
     events: Vec<Event>,
     message: &'a mut unspool::Message,
+    spans: &'a mut Spans,
 }
 
 impl Sink for Collector<'_> {
@@ -36,6 +42,7 @@ impl Sink for Collector<'_> {
 
     fn event_at(&mut self, event: unspool::Event<'_>, span: unspool::Span) {
         self.events.push(Event::new(event.clone(), span));
+        self.spans.event_at(event.clone(), span);
         self.message.event_at(event, span);
     }
 }
@@ -55,7 +62,7 @@ impl Parser {
                 .at("ids")
                 .into());
         }
-        let mut collector = Collector { events: Vec::new(), message: &mut self.message };
+        let mut collector = Collector { events: Vec::new(), message: &mut self.message, spans: &mut self.spans };
         self.core.push(Delta { text, ids: &ids }, &mut collector);
         let mut events = collector.events;
         events.iter_mut().for_each(|event| event.locate(&self.core));
@@ -66,11 +73,12 @@ impl Parser {
     #[pyo3(signature = (reason = None))]
     fn finish(&mut self, reason: Option<&str>) -> PyResult<End> {
         let reason = message::reason(reason)?;
-        let mut collector = Collector { events: Vec::new(), message: &mut self.message };
+        let mut collector = Collector { events: Vec::new(), message: &mut self.message, spans: &mut self.spans };
         let finish = self.core.finish(reason, &mut collector);
         let mut events = collector.events;
         events.iter_mut().for_each(|event| event.locate(&self.core));
-        let message = Message::of(std::mem::take(&mut self.message), &finish);
+        let said = (std::mem::take(&mut self.message), std::mem::take(&mut self.spans));
+        let message = Message::of(said, &self.core, &finish, &self.tools);
         Ok(End { events, message })
     }
 
@@ -79,22 +87,26 @@ impl Parser {
     #[pyo3(signature = (request = None, *, tools = None))]
     fn set_request(&mut self, request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let request = crate::request::request(request, tools)?;
-        Ok(self.core.set_request(&request).map_err(Fault::from)?)
+        self.core.set_request(&request).map_err(Fault::from)?;
+        self.tools = request.tools;
+        Ok(())
     }
 
     /// The state after the last delta, to go on elsewhere: a snapshot pickles, and takes `Pair.parser(…).restore(snapshot)`.
     fn snapshot(&self) -> PyResult<Snapshot> {
-        let state = (self.core.snapshot(), &self.message);
+        let state = (self.core.snapshot(), &self.message, &self.spans);
         let bytes = serde_json::to_vec(&state).map_err(|error| Fault::new("snapshot", error.to_string()))?;
         Ok(Snapshot { bytes })
     }
 
     /// Goes on from a snapshot that a parser of the same pair and request made.
     fn restore(&mut self, snapshot: &Snapshot) -> PyResult<()> {
-        let (state, message): (unspool::Snapshot, unspool::Message) = serde_json::from_slice(&snapshot.bytes)
-            .map_err(|error| Fault::new("snapshot", format!("the snapshot cannot be read: {error}")))?;
+        let (state, message, spans): (unspool::Snapshot, unspool::Message, Spans) =
+            serde_json::from_slice(&snapshot.bytes)
+                .map_err(|error| Fault::new("snapshot", format!("the snapshot cannot be read: {error}")))?;
         self.core.restore(state).map_err(|error| Fault::new("snapshot", error))?;
         self.message = message;
+        self.spans = spans;
         Ok(())
     }
 

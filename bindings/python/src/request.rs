@@ -23,6 +23,7 @@ pub(crate) fn json(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, 
     if let Some(tools) = tools {
         match pythonize::depythonize(tools)? {
             Value::Array(tools) => fields.insert("tools".to_owned(), Value::Array(tools)),
+            tool @ Value::Object(_) => fields.insert("tools".to_owned(), Value::Array(vec![tool])),
             _ => return Err(Fault::new("argument", "`tools` is no list").at("tools").into()),
         };
     }

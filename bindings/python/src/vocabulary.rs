@@ -59,6 +59,16 @@ impl Vocabulary {
         self.core.special.contains_key(text) || entries.any(|(_, bytes)| bytes == text.as_bytes())
     }
 
+    /// The chat template, from a file of its own or from the tokenizer's configuration.
+    pub(crate) fn chat_template(&self) -> Option<&str> {
+        self.template.as_deref().or_else(|| self.tokenizer_config.get("chat_template")?.as_str())
+    }
+
+    /// The types of the model, as its configuration names them.
+    pub(crate) fn model_types(&self) -> Vec<&str> {
+        self.model_type.iter().chain(&self.architectures).map(String::as_str).collect()
+    }
+
     /// The vocabulary that any of the accepted objects stands for: see `unspool._vocabulary.of`.
     pub(crate) fn of_object<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

@@ -104,7 +104,7 @@ def test_errors_say_kind_hint_and_place() -> None:
         (lambda: pair().parser().push(ids=[1]), "no_vocab", "ids"),
         (lambda: pair().parse_ids([1]), "no_vocab", "ids"),
         (lambda: pair().parser().finish("end"), "argument", "reason"),  # type: ignore[arg-type]
-        (lambda: pair().parser(tools={"name": "f"}), "argument", "tools"),  # type: ignore[arg-type]
+        (lambda: pair().parser(tools="f"), "argument", "tools"),  # type: ignore[arg-type]
         (lambda: pair().parser(request={"tool_choice": "sometimes"}), "request", None),
         (lambda: pair().grammar(tools=TOOLS, strict_level="very"), "argument", "strict_level"),  # type: ignore[arg-type]
         (lambda: unspool.Pair("deepseek_r1", vocabulary={"a": 1}, model="m/odd"), "missing_tokens", None),
@@ -249,3 +249,8 @@ def test_questions_about_ids() -> None:
     assert gate.ended_in_step
     gate.advance([7])
     assert gate.ended and not gate.ended_in_step
+
+
+def test_one_tool_is_a_list_of_one() -> None:
+    for one in (TOOLS[0], {"name": "tide", "inputSchema": {"type": "object"}}, {"name": "tide", "input_schema": {}}):
+        assert pair().parse(OUTPUT, tools=one).tool_calls[0].name == "tide"

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unspool::Error;
 use unspool::grammar::{self, Grammar, Limit, StrictLevel};
 use unspool::{Request, Setup};
 

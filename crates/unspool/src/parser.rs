@@ -1,17 +1,18 @@
 //! The parser of one reply: `push` deltas, then `finish`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::align::Aligned;
+use crate::aligner::Aligner;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::diagnostic_limit::Bounded;
 use crate::event::{Event, Sink};
 use crate::filter::Filters;
+use crate::flow::chars::Chars;
 use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, RequestOptions};
@@ -19,14 +20,13 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::request::ToolChoice;
 use crate::response_template::{Machine, Phase};
-use crate::span::Span;
-use crate::spans::{Spans, TokenKind};
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
 mod bytes;
 mod late;
 mod pass;
+mod places;
 mod snapshot;
 
 pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
@@ -132,6 +132,9 @@ pub struct Parser {
 struct Memory {
     state: State,
     tokens: Tokens,
+    /// If somebody asks for places in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chars: Option<Chars>,
     /// Bytes that are not decided yet.
     hold: String,
     /// Offset of `hold` in the output.
@@ -156,6 +159,7 @@ impl Parser {
         let memory = Memory {
             state,
             tokens,
+            chars: None,
             hold: String::new(),
             base: 0,
             utf8: Assembler::default(),
@@ -188,6 +192,11 @@ impl Parser {
             (Some(text), ids) => self.push_aligned(text, ids, sink),
             (None, ids) => self.push_ids(ids, sink),
         }
+    }
+
+    /// The server met a stop text and cut it off: ids that wait for their text have none. Nothing but [`Parser::finish`] follows.
+    pub fn cut_off(&mut self) {
+        self.memory.unaligned.cut_off(&self.plan);
     }
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
@@ -276,32 +285,10 @@ impl Parser {
         self.plan.special.text(id).map(|special| special.text.as_str())
     }
 
-    /// Keeps from here on where each token stands, for [`Parser::token_range`]: 16 bytes a token.
+    /// Splits a server's stream into the tokens that this parser is to read; see [`Aligner`].
     #[must_use]
-    pub fn keep_tokens(mut self) -> Self {
-        self.memory.tokens.starts = Some(Vec::new());
-        self
-    }
-
-    /// The tokens of a range of the output, as half-open indices of output tokens; one that a border cuts belongs to both sides.
-    /// `None` without ids, or without [`Parser::keep_tokens`].
-    #[must_use]
-    pub fn token_range(&self, span: Span) -> Option<Range<u64>> {
-        self.memory.tokens.range(span)
-    }
-
-    /// What each output token is, in order. A token that is partly markup has the kind of its text, one of two fields that of the later.
-    /// `None` without ids, or without [`Parser::keep_tokens`].
-    #[must_use]
-    pub fn token_kinds(&self, spans: &Spans) -> Option<Vec<TokenKind>> {
-        let mut kinds = vec![TokenKind::Markup; self.memory.tokens.kept()?];
-        for (span, kind) in spans.by_kind() {
-            for token in self.token_range(span)? {
-                let place = usize::try_from(token).ok().and_then(|token| kinds.get_mut(token));
-                place.into_iter().for_each(|place| *place = kind);
-            }
-        }
-        Some(kinds)
+    pub fn aligner(&self) -> Aligner {
+        Aligner::new(Arc::clone(&self.plan))
     }
 
     /// Calls given to the client so far.
@@ -422,6 +409,7 @@ impl Parser {
     /// Shows the machine what is new, with what it held.
     #[inline]
     fn feed(&mut self, text: &str, eof: Eof, sink: &mut impl Sink) {
+        self.count_chars(text);
         if self.memory.filters.is_empty() {
             self.feed_to(text, eof, sink);
         } else {

@@ -8,6 +8,7 @@ the same answer when it gets the whole text at once.
 ('Easy.', 'Four.')
 """
 
+from ._diagnosis import Diagnosis
 from ._error import Error
 from ._unspool import (
     Detected,
@@ -19,17 +20,20 @@ from ._unspool import (
     Message,
     Pair,
     Parser,
+    Place,
     Snapshot,
     ToolCall,
     Vocabulary,
     __version__,
     add_formats,
     detect,
+    diagnose,
     formats,
 )
 
 __all__ = [
     "Detected",
+    "Diagnosis",
     "Diagnostic",
     "End",
     "Error",
@@ -39,11 +43,13 @@ __all__ = [
     "Message",
     "Pair",
     "Parser",
+    "Place",
     "Snapshot",
     "ToolCall",
     "Vocabulary",
     "__version__",
     "add_formats",
     "detect",
+    "diagnose",
     "formats",
 ]

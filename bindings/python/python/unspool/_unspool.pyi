@@ -2,14 +2,18 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
+from ._diagnosis import Diagnosis
+
 __version__: str
 
+_Range: TypeAlias = tuple[int, int]
+_Status: TypeAlias = Literal["ok", "invalid_json", "unclosed", "unknown_tool", "schema_mismatch"]
 _Kind: TypeAlias = Literal["reasoning", "content", "call_start", "call_arguments", "call_end", "diagnostic"]
 _Half: TypeAlias = Literal["reasoning", "tools"]
 _Reason: TypeAlias = Literal["stop", "length", "tool_calls"]
 _Prompt: TypeAlias = str | Sequence[int] | Sequence[tuple[int, bytes]]
 _Start: TypeAlias = Literal["content", "reasoning"]
-_Tools: TypeAlias = Sequence[Mapping[str, Any]]
+_Tools: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 _Request: TypeAlias = Mapping[str, Any]
 
 @final
@@ -43,8 +47,28 @@ class Vocabulary:
     def token_bytes(self, id: int) -> bytes | None: ...
 
 @final
+class Place:
+    def __new__(cls, span: _Range, char_span: _Range, tokens: _Range | None = None) -> Place: ...
+    @property
+    def span(self) -> _Range: ...
+    @property
+    def char_span(self) -> _Range: ...
+    @property
+    def tokens(self) -> _Range | None: ...
+
+@final
 class ToolCall:
-    def __new__(cls, id: str, name: str, arguments: str, complete: bool = True) -> ToolCall: ...
+    def __new__(
+        cls,
+        id: str,
+        name: str,
+        arguments: str,
+        complete: bool = True,
+        *,
+        status: _Status | None = None,
+        place: Place | None = None,
+        argument_places: Sequence[Place] = ...,
+    ) -> ToolCall: ...
     @property
     def id(self) -> str: ...
     @property
@@ -53,6 +77,12 @@ class ToolCall:
     def arguments(self) -> str: ...
     @property
     def complete(self) -> bool: ...
+    @property
+    def status(self) -> _Status | None: ...
+    @property
+    def place(self) -> Place | None: ...
+    @property
+    def argument_places(self) -> list[Place]: ...
     def to_openai(self) -> dict[str, Any]: ...
 
 @final
@@ -83,6 +113,8 @@ class Message:
         finish_reason: _Reason = "stop",
         reasoning_tokens: int | None = None,
         reasoning_end_token: int | None = None,
+        reasoning_places: Sequence[Place] = ...,
+        content_places: Sequence[Place] = ...,
     ) -> Message: ...
     @staticmethod
     def from_openai(message: Mapping[str, Any]) -> Message: ...
@@ -100,6 +132,10 @@ class Message:
     def reasoning_tokens(self) -> int | None: ...
     @property
     def reasoning_end_token(self) -> int | None: ...
+    @property
+    def reasoning_places(self) -> list[Place]: ...
+    @property
+    def content_places(self) -> list[Place]: ...
     def to_openai(self) -> dict[str, Any]: ...
 
 @final
@@ -109,9 +145,11 @@ class Event:
     @property
     def text(self) -> str | None: ...
     @property
-    def span(self) -> tuple[int, int]: ...
+    def span(self) -> _Range: ...
     @property
-    def tokens(self) -> tuple[int, int] | None: ...
+    def char_span(self) -> _Range: ...
+    @property
+    def tokens(self) -> _Range | None: ...
     @property
     def index(self) -> int | None: ...
     @property
@@ -296,3 +334,16 @@ class Pair:
 def formats() -> list[tuple[_Half, str, str]]: ...
 def add_formats(path: str | PathLike[str]) -> list[tuple[_Half, str]]: ...
 def detect(checkpoint: object) -> Detected: ...
+def diagnose(
+    output: str | Mapping[str, Any] | Sequence[Any],
+    *,
+    reasoning: str | None = None,
+    tool_calls: str | None = None,
+    tools: _Tools | None = None,
+    request: _Request | None = None,
+    prompt: str | None = None,
+    checkpoint: object = None,
+    template: str | None = None,
+    model: str | None = None,
+    serve_args: str | None = None,
+) -> Diagnosis: ...

@@ -27,7 +27,6 @@ mod report;
 mod served;
 mod stripped;
 mod survey;
-mod valid;
 mod verdict;
 
 pub use formats::Formats;
@@ -36,7 +35,6 @@ pub use input::{Input, InputError, Kind, Output};
 pub use rank::Entry;
 pub use report::{Cause, Check, Evidence, Given, Outcome, Report, Subject, Verdict};
 pub use served::Served;
-pub(crate) use valid::fits;
 
 use serde_json::Value;
 use unspool::Checkpoint;

@@ -10,8 +10,8 @@ use unspool::{
 };
 
 use super::formats::{Formats, Names, folded};
-use super::valid;
 use crate::border;
+use crate::calls::fits;
 
 /// How well a pair reads the outputs. Equal `rank` is a tie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,15 +96,15 @@ impl<'a> Reader<'a> {
 
     /// How many calls are whole, declared, and fit their schema.
     pub(super) fn valid_calls(&self, message: &Message) -> usize {
-        let fits = |call: &&unspool::ToolCall| {
+        let is_valid = |call: &&unspool::ToolCall| {
             if !self.knows_tools {
-                return call.complete && valid::fits(&call.arguments, &Value::Null);
+                return call.complete && fits(&call.arguments, &Value::Null);
             }
             let mut known = self.request.tools.definitions();
             let own = known.find(|tool| tool.name == call.name);
-            own.is_some_and(|own| call.complete && valid::fits(&call.arguments, &own.parameters))
+            own.is_some_and(|own| call.complete && fits(&call.arguments, &own.parameters))
         };
-        message.tool_calls.iter().filter(fits).count()
+        message.tool_calls.iter().filter(is_valid).count()
     }
 }
 

@@ -219,7 +219,7 @@ mod tests {
     use unspool::{Half, Registry};
 
     use super::*;
-    use crate::diagnose::fits;
+    use crate::calls::fits;
 
     fn json_of(text: &str) -> String {
         let table: toml::Table = text.parse().expect("TOML");

@@ -8,7 +8,8 @@ use unspool::{Half, Message, Request};
 
 use super::reading::{Read, Reader};
 use super::trial::{Effort, Line, Step, Subject};
-use crate::diagnose::{Outcome, fits};
+use crate::calls::fits;
+use crate::diagnose::Outcome;
 
 /// Functions with parameters of all kinds.
 pub(super) fn tools() -> Value {

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use unspool::Error;
 use unspool::spans::Both;
 use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use unspool::Error;
 use unspool::Pair;
 use unspool::suggest;
 use unspool::{
     Checkpoint, Half, IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup,
     TokenBytes, Vocabulary,
 };
-use unspool::{Error, ErrorKind};
 
 use super::hex::{IdAndBytes, Spelled};
 use super::reply::Refusal;
@@ -216,8 +216,9 @@ fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
     let Some(given) = fields.get::<BTreeMap<String, Value>>("limits")? else { return Ok(limits) };
     for (name, value) in given {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let limit = Limit::new(&name, &text)
-            .map_err(|error| Refusal::start(format!("`start.limits`: {}", error.message), &error.hint))?;
+        let limit = Limit::new(&name, &text).map_err(|error| {
+            Refusal::start(format!("`start.limits`: {}", error.message), error.hint.as_deref().unwrap_or_default())
+        })?;
         limits.set(&limit);
     }
     Ok(limits)

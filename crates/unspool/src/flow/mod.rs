@@ -6,6 +6,7 @@
 mod actions;
 mod calls;
 pub(crate) mod channels;
+pub(crate) mod chars;
 mod closers;
 mod edges;
 mod emit;

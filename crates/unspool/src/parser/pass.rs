@@ -19,6 +19,7 @@ impl Parser {
         let memory = &mut self.memory;
         let is_next = memory.tokens.is_settled() && text.len() >= count;
         if is_next && self.pass(text, Some(count), sink) {
+            self.count_chars(text);
             return;
         }
         align::ordinary(text, count, &mut self.memory.tokens);

@@ -1,9 +1,51 @@
-//! Whether a call's arguments fit the schema of the function.
+//! What is wrong with a call, and whether its arguments fit the schema of the function.
 
+use serde::Serialize;
 use serde_json::Value;
+use unspool::{Diagnostic, DiagnosticKind, Span, ToolCall, ToolSet};
 
 /// Deepest nesting that is looked at; what lies deeper counts as fitting.
 const DEEPEST: usize = 32;
+
+/// What is wrong with a call. Of several faults it is the first in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// The output ended inside the call.
+    Unclosed,
+    /// The arguments are no JSON object, or their syntax broke.
+    InvalidJson,
+    /// The function is not among the request's tools.
+    UnknownTool,
+    /// The arguments are not as the function's schema says.
+    SchemaMismatch,
+    /// Nothing.
+    Ok,
+}
+
+/// What is wrong with a call of a reply. `place` is all that the call took, `diagnostics` are the reply's. Without tools no function is
+/// unknown. Of a schema the words `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `anyOf`, `oneOf`,
+/// `allOf` and `$ref` are looked at.
+#[must_use]
+pub fn status(call: &ToolCall, place: Span, diagnostics: &[Diagnostic], tools: &ToolSet) -> CallStatus {
+    if !call.complete {
+        let broken = |note: &Diagnostic| {
+            note.kind == DiagnosticKind::CallBroken && place.start <= note.offset && note.offset <= place.end
+        };
+        return if diagnostics.iter().any(broken) { CallStatus::InvalidJson } else { CallStatus::Unclosed };
+    }
+    if !fits(&call.arguments, &Value::Null) {
+        return CallStatus::InvalidJson;
+    }
+    if tools.is_empty() {
+        return CallStatus::Ok;
+    }
+    match tools.definitions().find(|tool| tool.name == call.name) {
+        None => CallStatus::UnknownTool,
+        Some(tool) if fits(&call.arguments, &tool.parameters) => CallStatus::Ok,
+        Some(_) => CallStatus::SchemaMismatch,
+    }
+}
 
 /// Whether arguments are an object that the parameters' schema allows, as far as the plain words of JSON Schema say.
 pub(crate) fn fits(arguments: &str, parameters: &Value) -> bool {
@@ -71,6 +113,41 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_fault_has_its_status() {
+        use unspool::spans::Both;
+        use unspool::{Delta, Message, Prompt, Registry, Request, Setup, Spans};
+
+        let setup = Setup { tool_parser: Some("hermes".to_owned()), ..Setup::default() };
+        let pair = Registry::builtin().pair(&setup).expect("it is built in");
+        let request = Request::from_openai(&json!({"tools": [{"name": "tide", "parameters":
+            {"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}}]}))
+        .expect("it is one");
+        let said = |output: &str| {
+            let mut parser = pair.parser(&request, Prompt::Unknown).expect("it is possible");
+            let mut both = Both(Message::default(), Spans::default());
+            parser.push(Delta::text(output), &mut both);
+            parser.finish(None, &mut both);
+            let Both(message, spans) = both;
+            let calls = message.tool_calls.iter().zip(&spans.calls);
+            calls.map(|(call, at)| status(call, at.whole, &message.diagnostics, &request.tools)).collect::<Vec<_>>()
+        };
+        let call = |body: &str| format!("<tool_call>\n{body}\n</tool_call>\n");
+        let [good, unknown, unfit, not_json] = [
+            r#"{"name": "tide", "arguments": {"port": "Looe"}}"#,
+            r#"{"name": "wind", "arguments": {"port": "Looe"}}"#,
+            r#"{"name": "tide", "arguments": {"port": 3}}"#,
+            r#"{"name": "tide", "arguments": [1]}"#,
+        ]
+        .map(call);
+        let cut = "<tool_call>\n{\"name\": \"tide\", \"arguments\": {\"port\": \"Lo";
+        use CallStatus::{InvalidJson, Ok, SchemaMismatch, Unclosed, UnknownTool};
+        let all = format!("{good}{unknown}{unfit}{not_json}{cut}");
+        assert_eq!(said(&all), [Ok, UnknownTool, SchemaMismatch, InvalidJson, Unclosed]);
+        let broken = call(r#"{"name": "tide", "arguments": {"port": Looe! harbour}}"#);
+        assert_eq!(said(&format!("{good}{broken}")), [Ok, InvalidJson]);
+    }
 
     #[test]
     fn arguments_fit_their_schema() {

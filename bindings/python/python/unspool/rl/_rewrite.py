@@ -1,0 +1,174 @@
+"""A parsed output, written again by the same pair, beside what the model wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from .. import Message, Pair, Vocabulary
+from .._error import Error
+
+#: Longest stretch, in tokens, whose differences are told one by one; a longer one is one difference.
+LONGEST = 2_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a model wrote other ids than its format would.
+
+    ``tokens`` is a half-open range of the ids given; ``wrote`` and ``canonical`` are the two texts. They are equal where the text is
+    the same and is cut into other tokens.
+    """
+
+    tokens: tuple[int, int]
+    wrote: str
+    canonical: str
+
+    @property
+    def same_text(self) -> bool:
+        """Whether only the tokens differ."""
+        return self.wrote == self.canonical
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What was parsed, and how the pair writes it.
+
+    ``text`` and ``ids`` are what the pair writes; ids at the end that show in no text (an end-of-turn token) are as given. Both are None where the format cannot say the message, such as a call that was cut off: then ``error`` says why.
+    """
+
+    message: Message
+    text: str | None
+    ids: list[int] | None
+    differences: list[Difference] = field(default_factory=list)
+    error: Error | None = None
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the model wrote what the pair writes, token for token."""
+        return self.error is None and not self.differences
+
+
+def rewrite(
+    pair: Pair,
+    ids: Sequence[int],
+    encode: Any,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    prompt: str | Sequence[int] | None = None,
+    start: Literal["content", "reasoning"] | None = None,
+    request: Mapping[str, Any] | None = None,
+    reason: Literal["stop", "length", "tool_calls"] | None = None,
+) -> Rewritten:
+    """Parses ids, writes the message again with the same pair, and says where the model wrote otherwise.
+
+    ``encode`` is a tokenizer of ``tokenizers`` or ``transformers``, or a function from a text to its ids. The pair's vocabulary must have
+    the bytes of its tokens. ``prompt`` says where the reply begins, as for ``Pair.parse_ids``; what of the thought's opener stands in it
+    is not expected in the output. White space between texts, thoughts and calls is left as the model wrote it, and so is a thought that
+    it left out: templates differ there.
+    """
+    vocabulary = pair.vocabulary
+    if vocabulary is None or not vocabulary.has_bytes:
+        raise Error("the pair's vocabulary has no bytes", "no_vocab", "give `Pair` a tokenizer or a checkpoint's folder", "pair")
+    given = list(ids)
+    message = pair.parse_ids(given, tools=tools, prompt=prompt, start=start, request=request, reason=reason)
+    try:
+        text = pair.render(message, tools=tools, request=request)
+    except Error as error:
+        return Rewritten(message, None, None, error=error)
+    shown, end = _shown(vocabulary, given)
+    text = text[_not_expected(pair, message, text, _text(vocabulary, prompt), _text(vocabulary, shown[:LONGEST]), start) :]
+    written, differences = _compared(vocabulary, message, shown, _encoder(encode)(text))
+    return Rewritten(message, _text(vocabulary, written), written + end, differences)
+
+
+def _encoder(encode: Any) -> Callable[[str], list[int]]:
+    """Text to ids, without tokens that belong to no text."""
+    method = getattr(encode, "encode", None)
+    if method is None:
+        return lambda text: list(encode(text))
+
+    def ids(text: str) -> list[int]:
+        made = method(text, add_special_tokens=False)
+        return list(getattr(made, "ids", made))
+
+    return ids
+
+
+def _text(vocabulary: Vocabulary, tokens: str | Sequence[int] | None) -> str:
+    if tokens is None or isinstance(tokens, str):
+        return tokens or ""
+    return b"".join(vocabulary.token_bytes(id) or b"" for id in tokens).decode(errors="replace")
+
+
+def _shown(vocabulary: Vocabulary, ids: list[int]) -> tuple[list[int], list[int]]:
+    """The ids, and those at their end that show in no text."""
+    special = vocabulary.special
+    hidden = {special[text] for text in vocabulary.hidden if text in special}
+    end = len(ids)
+    while end and ids[end - 1] in hidden:
+        end -= 1
+    return ids[:end], ids[end:]
+
+
+def _not_expected(pair: Pair, message: Message, text: str, prompt: str, output: str, start: str | None) -> int:
+    """How much of the beginning the output need not have: what the prompt has written already, or a thought without text."""
+    markers = pair.reasoning_markers
+    if markers is None or not text.startswith(markers[0]):
+        return 0
+    if start == "reasoning":
+        return len(markers[0])
+    for length in range(min(len(text), len(prompt)), len(markers[0].rstrip()) - 1, -1):
+        if prompt.endswith(text[:length]):
+            return length
+    end = text.find(markers[1])
+    if message.reasoning or end < 0 or output.lstrip().startswith(markers[0].rstrip()):
+        return 0
+    return len(text) - len(text[end + len(markers[1]) :].lstrip())
+
+
+def _compared(
+    vocabulary: Vocabulary, message: Message, wrote: list[int], canonical: list[int]
+) -> tuple[list[int], list[Difference]]:
+    """The canonical ids with the model's own white space between its parts, and where they differ from what it wrote."""
+    first = 0
+    while first < min(len(wrote), len(canonical)) and wrote[first] == canonical[first]:
+        first += 1
+    last = 0
+    while last < min(len(wrote), len(canonical)) - first and wrote[-1 - last] == canonical[-1 - last]:
+        last += 1
+    ours, theirs = wrote[first : len(wrote) - last], canonical[first : len(canonical) - last]
+    stretches = [("replace", 0, len(ours), 0, len(theirs))]
+    if max(len(ours), len(theirs)) <= LONGEST:
+        stretches = list(SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes())
+    ids, differences, calls = wrote[:first], [], _calls(vocabulary, message, wrote)
+    for tag, a, b, c, d in stretches:
+        here = Difference((first + a, first + b), _text(vocabulary, ours[a:b]), _text(vocabulary, theirs[c:d]))
+        blank = (here.wrote + here.canonical).isspace()
+        if tag == "equal" or blank and not any(_overlap(here.tokens, call) for call in calls):
+            ids += ours[a:b]
+        elif a < b or c < d:
+            ids += theirs[c:d]
+            differences.append(here)
+    return ids + wrote[len(wrote) - last :], differences
+
+
+def _calls(vocabulary: Vocabulary, message: Message, ids: list[int]) -> list[tuple[int, int]]:
+    """The ranges of the calls in tokens, without white space at their edges: a call's template may begin with a line break."""
+    ranges = []
+    for call in message.tool_calls:
+        if call.place is not None and call.place.tokens is not None:
+            first, end = call.place.tokens
+            while first < end and _text(vocabulary, ids[first : first + 1]).isspace():
+                first += 1
+            while first < end and _text(vocabulary, ids[end - 1 : end]).isspace():
+                end -= 1
+            ranges.append((first, end))
+    return ranges
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two ranges meet; an empty one does inside the other."""
+    return one[0] < other[1] and other[0] < one[1]
