@@ -1,5 +1,5 @@
-//! unspool takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token,
-//! and with exactly the same answer when it gets the whole text at once.
+//! unspool parses the raw output of a language model into reasoning, content and tool calls, token by token or all at
+//! once, with the same result.
 
 mod align;
 mod aligner;

@@ -1,4 +1,4 @@
-//! A composed pair: makes parsers for requests.
+//! A composed pair, which creates parsers for requests.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,7 +23,7 @@ use crate::response_template::{Halves, Machine, Phase};
 use crate::setup::{Half, Setup, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
 
-/// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
+/// A compiled pair of a reasoning half and a tools half. Cheap to clone; creates a parser for each reply.
 #[derive(Debug, Clone)]
 pub struct Pair {
     inner: Arc<Inner>,
@@ -36,17 +36,17 @@ struct Inner {
     vocabulary: Arc<Vocabulary>,
     reasoning: Option<(Arc<Source>, String)>,
     tools: Option<(Arc<Source>, String)>,
-    /// Whether calls are wanted at all: a bound format brings its tools half along.
+    /// Whether the caller asked for calls: a bound format always has its tools half.
     gives_calls: bool,
-    /// Whether a reasoning parser was asked for.
+    /// Whether the caller named a reasoning parser.
     reasons: bool,
-    /// The variants of both halves that some request may bring: what does not depend on a request is decided once.
+    /// The variants of both halves that a request may activate; the others are decided once.
     possible: OnceLock<[u64; 2]>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
     warnings: OnceLock<Vec<SetupWarning>>,
 }
 
-/// Which variants hold, and whether thinking markers are unknown.
+/// The active variants, and whether thinking markers are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     reasoning: u64,
@@ -78,7 +78,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// What is likely wrong with it.
+    /// Warnings about the pair.
     fn check(&self, registry: &Registry, setup: &Setup) -> Vec<SetupWarning> {
         let (reasoning, tools) = names(registry, setup);
         let named = [(Half::Reasoning, reasoning), (Half::Tools, tools)];
@@ -93,10 +93,10 @@ impl Pair {
         warnings
     }
 
-    /// A parser for one reply.
+    /// Creates a parser for one reply.
     ///
     /// # Errors
-    /// The request asks for what the format cannot do (an unknown `reasoning_effort`, say).
+    /// The request asks for something that the format cannot do, such as an unknown `reasoning_effort`.
     pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, Error> {
         let kwargs = kwargs(request);
         let base = self.plan(&kwargs, false)?;
@@ -104,7 +104,7 @@ impl Pair {
             Some(format) => !thinks(&format.switches, &kwargs)?,
             None => false,
         };
-        // Where the caller says that a thought is open, its markers count whatever the switches say.
+        // If the caller says that a thought is open, its markers count whatever the switches say.
         let plain = off
             && !matches!(prompt, Prompt::Reasoning)
             && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
@@ -114,7 +114,7 @@ impl Pair {
         let says = |format: &Format| format.switches.keys.iter().any(|key| kwargs.contains_key(key));
         let switched_off = off && plan.reasoning.as_ref().is_some_and(says);
         if plan.tables.words.bare_thought.is_some() && !switched_off && !state.place.thinks() {
-            // Off by default is no word of the request; a thought that the prompt closed is.
+            // Off by default is not a choice of the request; a thought that the prompt closed is.
             state.bare_thought = !prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, false).1;
         }
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
@@ -142,18 +142,18 @@ impl Pair {
         Ok(Parser::new((plan, limits), request_options, (state, gate), None))
     }
 
-    /// The same pair with other bounds; nothing is compiled again.
+    /// The same pair with other limits; nothing is compiled again.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         Self { inner: Arc::clone(&self.inner), limits: Arc::new(limits) }
     }
 
-    /// The bounds of its parsers.
+    /// The limits of its parsers.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The compiled states, openings, follow sets and limits in words.
+    /// Describes the compiled states, headers, follow sets and limits.
     #[must_use]
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
@@ -173,7 +173,7 @@ impl Pair {
         own.of(request)
     }
 
-    /// The compiled tables under these switches, made once.
+    /// The compiled tables under these switches, built once.
     pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, Error> {
         let inner = &*self.inner;
         let halves = [&inner.reasoning, &inner.tools];
@@ -198,15 +198,15 @@ impl Pair {
         Ok(plan)
     }
 
-    /// What the pair knows of the tokenizer.
+    /// The known part of the tokenizer's vocabulary.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.inner.vocabulary
     }
 
-    /// The literals that open and close a thought, without the white space around them (vLLM's `reasoning_start_str` and
-    /// `reasoning_end_str`, from which an engine makes its `thinking_token_budget`). `None`: no thought, messages with headers, or
-    /// an opener that is not one literal.
+    /// The literals that open and close a thought, without surrounding white space (vLLM's `reasoning_start_str` and
+    /// `reasoning_end_str`, which an engine needs for its `thinking_token_budget`). `None`: the format has no thought,
+    /// has messages with headers, or an opener that is not one literal.
     #[must_use]
     pub fn reasoning_markers(&self) -> Option<(String, String)> {
         let plan = self.plan(&Map::new(), false).ok()?;
@@ -217,7 +217,7 @@ impl Pair {
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
     }
 
-    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    /// The keys of a half for this vocabulary and tokenizer config, without any switch of a request.
     #[must_use]
     pub fn words(&self, half: Half) -> Option<FormatFile> {
         let plan = self.plan(&Map::new(), false).ok()?;
@@ -228,21 +228,21 @@ impl Pair {
         format.map(|format| format.words().clone())
     }
 
-    /// The words of both halves without any request switch.
+    /// The keys of both halves, without any switch of a request.
     pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, Error> {
         self.plan(&kwargs(request), false)
     }
 
-    /// What the request to the engine must have for this request of a client. A format file that cannot be resolved under
-    /// the request's switches asks for what is safe: special tokens.
+    /// The requirements for the engine's request, given a client's request. If a format file cannot be resolved under
+    /// the request's switches, the result is the safe choice: keep special tokens.
     #[must_use]
     pub fn needs(&self, request: &Request) -> Needs {
         let Ok(plan) = self.formats(request) else { return Needs::SAFE };
         Needs::of(&plan, self.gives_calls() && request.wants_calls())
     }
 
-    /// Checks at start-up, as vLLM does, that a tokenizer has the tokens without which a format cannot be read (`ids.need`).
-    /// `has` says whether a text is one entry of the vocabulary, `model` is the checkpoint's name for the message.
+    /// Checks, as vLLM does at startup, that a tokenizer has the tokens that the format needs (`ids.need`). `has` says
+    /// whether a text is one entry of the vocabulary; `model` is the checkpoint's name for the message.
     ///
     /// # Errors
     /// [`ErrorKind::MissingTokens`], with the flag, every missing token and the model.
@@ -250,13 +250,13 @@ impl Pair {
         needs::check_vocabulary(&*self.formats(&Request::default())?, |half| self.name(half), has, model)
     }
 
-    /// What is likely wrong with the pair, for the one who starts it; it works all the same.
+    /// Warnings about a pair that works but is probably wrong.
     #[must_use]
     pub fn warnings(&self) -> &[SetupWarning] {
         self.inner.warnings.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The name of a half; a bound format's own if only the other one was named.
+    /// The name of a half. For a bound format, the twin of the other half's name.
     pub(crate) fn name(&self, half: Half) -> Option<&str> {
         let found = match half {
             Half::Reasoning => &self.inner.reasoning,
@@ -265,7 +265,7 @@ impl Pair {
         found.as_ref().map(|(_, name)| name.as_str())
     }
 
-    /// Whether calls are wanted at all.
+    /// Whether the caller asked for calls.
     pub(crate) fn gives_calls(&self) -> bool {
         self.inner.gives_calls
     }
@@ -275,13 +275,14 @@ impl Registry {
     /// Composes a pair and compiles it.
     ///
     /// # Errors
-    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
+    /// An unknown name (the hint lists near matches), a pair that cannot work, or a checkpoint that lacks what the
+    /// format needs.
     pub fn pair(&self, setup: &Setup) -> Result<Pair, Error> {
         Pair::new(self, setup)
     }
 
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
-    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
+    /// Adds a user's format file and returns its names; `path` is for messages. The file takes over existing names, as
+    /// in vLLM, and [`Registry::warnings`] reports it.
     ///
     /// # Errors
     /// The file is broken, or names a format that does not exist.
@@ -315,7 +316,7 @@ impl Inner {
         }
     }
 
-    /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
+    /// An error in a key of the format: in the file, or in the description that the checkpoint brings.
     fn located(&self, key: &str, told: Explanation) -> Error {
         if key == "checkpoint" {
             let (half, name) =
@@ -334,7 +335,7 @@ impl Inner {
     }
 }
 
-/// What a pair is made from but for the vocabulary and the limits, which it keeps elsewhere.
+/// The settings of a pair except the vocabulary and the limits, which it stores elsewhere.
 fn compiled_from(setup: &Setup) -> Setup {
     Setup {
         reasoning_parser: setup.reasoning_parser.clone(),
@@ -350,7 +351,7 @@ fn compiled_from(setup: &Setup) -> Setup {
     }
 }
 
-/// The names to use: some checkpoints are always read in one format.
+/// The names to use: some checkpoints always select one format.
 fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Option<&'a str>) {
     let tools = setup.tool_parser.as_deref();
     match setup.model_type.as_deref().and_then(|model_type| registry.names_of_type(model_type)) {
@@ -370,13 +371,13 @@ fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Er
     }
 }
 
-/// The name of a file's other half that belongs to `name`: the same one, the one in its place, or the first.
+/// The name of a file's other half that belongs to `name`: the same one, the one at the same position, or the first.
 fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
     let at = own.iter().position(|n| n == name).unwrap_or(0);
     others.iter().find(|n| *n == name).or_else(|| others.get(at)).or(others.first()).cloned()
 }
 
-/// A bound format brings its other half; it does not work with another format's.
+/// A bound format adds its other half, and refuses another format's.
 fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), Error> {
     let bound = |half: &Found| match half {
         Some((source, name)) => source.resolve(&Facts { name, ..Facts::default() }).is_ok_and(|f| f.bound),

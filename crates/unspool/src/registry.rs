@@ -15,7 +15,7 @@ use crate::suggest::{did_you_mean, near};
 /// The built-in format files: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
 
-/// A format file that is read when it is first asked for.
+/// A format file, parsed on first use.
 #[derive(Debug)]
 struct Lazy {
     path: String,
@@ -52,8 +52,8 @@ fn builtin_files() -> &'static [Lazy] {
     })
 }
 
-/// What the built-in files are called. Of a file only `names` is looked at; what else it says is read and checked when one of
-/// its names is asked for.
+/// The names of the built-in files. Only the `names` of a file are parsed at first; the rest when one of its names is
+/// needed.
 struct Builtin {
     names: Vec<Names>,
     by_name: BTreeMap<(u8, String), usize>,
@@ -79,7 +79,7 @@ impl Registry {
         Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Enters a user's format file unproved.
+    /// Adds a user's format file without checking it.
     pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, Error> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
@@ -109,7 +109,7 @@ impl Registry {
         Ok(source)
     }
 
-    /// The rules of a file name formats that exist.
+    /// Checks that the rules of a file name existing formats.
     pub(crate) fn check_rules(&self, source: &Source) -> Result<(), Error> {
         for (i, rule) in rules_of(source)?.into_iter().enumerate() {
             for (half, key, name) in
@@ -123,7 +123,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Of a file without calls: what shall end its thoughts opens something in another format.
+    /// For a file without calls: checks that the ends of its thoughts open something in another format.
     fn check_ends(&self, source: &Source) -> Result<(), Error> {
         for name in source.names.reasoning.iter() {
             let words = source.resolve(&Facts { name, ..Facts::default() })?;
@@ -140,7 +140,7 @@ impl Registry {
         Ok(())
     }
 
-    /// What is odd about the files that were added.
+    /// Warnings about the files that were added.
     #[must_use]
     pub fn warnings(&self) -> &[SetupWarning] {
         &self.warnings
@@ -175,7 +175,7 @@ impl Registry {
         names
     }
 
-    /// The name that another one stands for: what other servers call a format, or what it was called.
+    /// The name that an alias stands for: another server's name, or a former name.
     #[must_use]
     pub fn alias(&self, half: Half, name: &str) -> Option<&str> {
         if self.has(half, name) {
@@ -201,12 +201,12 @@ impl Registry {
         all
     }
 
-    /// A name as its file has it.
+    /// A name as its file spells it.
     pub(crate) fn canonical<'a>(&'a self, half: Half, name: &'a str) -> &'a str {
         self.alias(half, name).unwrap_or(name)
     }
 
-    /// The first version of vLLM that has a name of a half, where older ones that are still in use lack it.
+    /// The first version of vLLM with this name, if older versions in use lack it.
     #[must_use]
     pub fn since(&self, half: Half, name: &str) -> Option<String> {
         let source = self.find(half, name).ok()?;
@@ -234,7 +234,7 @@ impl Registry {
         }
     }
 
-    /// The words of a format under one of its names, without any checkpoint or request.
+    /// The keys of a format under one of its names, without a checkpoint or a request.
     ///
     /// # Errors
     /// An unknown name, or a file that cannot be read.
@@ -244,7 +244,7 @@ impl Registry {
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
     }
 
-    /// The flavours of a format: ways of writing turns that differ between the checkpoints that one parser reads.
+    /// The flavours of a format: turn syntaxes that differ between checkpoints of one parser.
     #[must_use]
     pub fn flavours(&self, half: Half, name: &str) -> Vec<String> {
         let name = self.canonical(half, name);
@@ -279,8 +279,8 @@ impl Registry {
         Ok((source.path.clone(), source.text.clone()))
     }
 
-    /// Names of the other half that are known to go with this one: the same name first, then those of its file, then
-    /// those of other files that the word `pairs` lists. An unknown name has none.
+    /// Names of the other half that are known to work with this one: the same name first, then those of its file, then
+    /// those of other files that the key `pairs` lists. An unknown name has none.
     #[must_use]
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
         let name = self.canonical(half, name);
@@ -304,12 +304,12 @@ impl Registry {
         partners
     }
 
-    /// What the files are called: a user's own first.
+    /// The names of all files, a user's own first.
     fn all_names(&self) -> impl Iterator<Item = &Names> {
         self.own.values().map(|source| &source.names).chain(&builtin().names)
     }
 
-    /// The names under which checkpoints of a type are read, whatever names are asked for.
+    /// The names that a checkpoint's type always selects.
     pub(crate) fn names_of_type(&self, model_type: &str) -> Option<&Names> {
         self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
     }

@@ -25,12 +25,13 @@ pub(crate) use calls::{addressed, check_name};
 use words::Words;
 use writer::Writer;
 
-/// A value that the syntax cannot say: an [`Error`] in the making, whose place grows on the way out.
+/// A value that the syntax cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RenderError {
-    /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`, `request`.
+    /// The path of the value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or
+    /// `format`, `request`.
     pub(crate) place: String,
-    /// What is wrong with it, as a sentence without its subject.
+    /// The error, as a sentence without its subject.
     pub(crate) message: String,
 }
 
@@ -39,7 +40,7 @@ impl RenderError {
         Self { place: place.to_owned(), message: message.into() }
     }
 
-    /// The same error, its place being inside another one.
+    /// The same error with its path inside another one.
     fn inside(mut self, outer: &str) -> Self {
         let border = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("{outer}{border}{}", self.place);
@@ -60,10 +61,10 @@ impl From<RenderError> for Error {
 }
 
 impl Pair {
-    /// Writes a message as the model would write it after a prompt that says nothing about thinking.
+    /// Renders a message as the model would write it after a prompt that says nothing about thinking.
     ///
     /// # Errors
-    /// [`ErrorKind::CannotRender`] for a value that the syntax cannot say, with its place; those of [`Pair::parser`].
+    /// A value that the syntax cannot express, with its path.
     pub fn render(&self, message: &Message, request: &Request) -> Result<String, Error> {
         let plan = self.formats(request)?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
@@ -71,8 +72,8 @@ impl Pair {
     }
 }
 
-/// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
-/// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
+/// Renders a message with the keys of a pair's two halves, as the model would write it after a prompt that says nothing
+/// about thinking. The result parses to the same message; a value for which that is impossible is an error.
 pub(crate) fn render(
     (reasoning, tools): (Option<&Format>, Option<&Format>),
     limits: &Limits,
@@ -85,7 +86,7 @@ pub(crate) fn render(
     let thought_end = text::write_thought(&mut writer, &words, message)?;
     let answer_end = text::write_answer(&mut writer, &words, message)?;
     calls::write(&mut writer, &words, message, request)?;
-    // A literal may begin in one part and end in the next, so each is checked with what stands behind it.
+    // A literal may begin in one part and end in the next, so each check includes the following text.
     text::check_thought(&words, message, request, &writer.out[thought_end..])?;
     text::check_answer(&words, message, request, &writer.out[answer_end..])?;
     Ok(writer.out)

@@ -1,4 +1,4 @@
-//! What of a request matters to the parser.
+//! The fields of a request that affect the parser.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::schema::ToolSet;
 /// `tool_choice`, as in OpenAI's API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// No call is given; markup stays content.
+    /// No calls; markup stays content.
     None,
     /// The model decides.
     #[default]
@@ -22,20 +22,20 @@ pub enum ToolChoice {
     Named(String),
 }
 
-/// What becomes of a call that never completes.
+/// What happens to a call that never completes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncompleteCalls {
-    /// Arguments flow as they are written; a cut-off call is a partial call.
+    /// Arguments stream; a call that is cut off is a partial call.
     #[default]
     Stream,
-    /// A call is announced when it is complete and its arguments are JSON; the raw text of any other is content.
+    /// A call is announced when it is complete and its arguments are JSON; the raw text of any other becomes content.
     Text,
-    /// As `Text`, but the raw text goes to a diagnostic alone.
+    /// As `Text`, but the raw text goes only to a diagnostic.
     Drop,
 }
 
-/// The shape of the ids of calls that the model gave none.
+/// The shape of generated call ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallIds {
@@ -44,49 +44,49 @@ pub enum CallIds {
     Format,
     /// `chatcmpl-tool-` and 16 hexadecimal digits, whatever the format says.
     Random,
-    /// So many letters and digits.
+    /// This many letters and digits.
     Letters(usize),
-    /// A text in which `{name}` stands for the function and `{index}` for the call's number in the conversation.
+    /// A text in which `{name}` is the function and `{index}` the call's number in the conversation.
     Pattern(String),
-    /// Empty: whoever takes the events makes the ids.
+    /// Empty: the consumer of the events generates the ids.
     Left,
 }
 
 /// The request fields that a parser needs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The tools; empty: no call is given, unless [`Request::calls_wanted`] says otherwise.
+    /// The tools; empty: no calls, unless [`Request::calls_wanted`] is set.
     pub tools: Arc<ToolSet>,
-    /// Whether calls are given; `None`: if there are tools. True is for those who do not know the tools: values are then typed by
-    /// how they are written, and no function is unknown. `tool_choice: none` counts all the same.
+    /// Whether to parse calls; `None`: if there are tools. Set it if the tools are unknown: values then get their type
+    /// from their spelling, and no function is unknown. `tool_choice: none` still applies.
     pub calls_wanted: Option<bool>,
     /// Which calls are allowed.
     pub tool_choice: ToolChoice,
-    /// False: calls after the first are filtered.
+    /// False: only the first call goes out.
     pub parallel_tool_calls: Option<bool>,
-    /// False: reasoning is filtered.
+    /// False: no reasoning goes out.
     pub include_reasoning: Option<bool>,
-    /// `chat_template_kwargs`, as they came.
+    /// `chat_template_kwargs`, unchanged.
     pub chat_template_kwargs: Map<String, Value>,
     /// Top-level `reasoning_effort`.
     pub reasoning_effort: Option<String>,
-    /// Calls already in the conversation; native ids count on from there.
+    /// Number of calls already in the conversation; native ids continue from there.
     pub calls_before: usize,
-    /// Seed of the ids that the model did not write; missing: random.
+    /// Seed of generated ids; `None`: random.
     pub id_seed: Option<u64>,
 }
 
 impl Request {
-    /// Whether calls are given, if the pair has a tools half.
+    /// Whether to parse calls, if the pair has a tools half.
     #[must_use]
     pub fn wants_calls(&self) -> bool {
         self.tool_choice != ToolChoice::None && self.calls_wanted.unwrap_or(!self.tools.is_empty())
     }
 
-    /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Unknown fields are not looked at.
+    /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Ignores unknown fields.
     ///
     /// # Errors
-    /// A field that is there with a value of the wrong kind.
+    /// A field has a value of the wrong type.
     pub fn from_openai(request: &Value) -> Result<Self, Error> {
         let mut out = Self {
             tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))),
@@ -145,14 +145,14 @@ fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, Error> {
 pub struct PromptToken {
     /// Its id.
     pub id: u32,
-    /// Its bytes; they may end in the middle of a character.
+    /// Its bytes; they may end inside a character.
     pub bytes: Vec<u8>,
 }
 
 /// The rendered prompt (or its end), which says where the reply begins.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Prompt<'a> {
-    /// Not known: the format's start state holds.
+    /// Unknown: the format's start state applies.
     #[default]
     Unknown,
     /// As text.

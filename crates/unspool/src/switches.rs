@@ -1,4 +1,4 @@
-//! The switches of a request: is the model to think?
+//! The switches of a request: whether the model should think.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::format::file::Switches;
 use crate::request::Request;
 
-/// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
+/// The chat-template arguments as vLLM merges them: the top-level effort takes precedence and sets `enable_thinking`.
 pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
     let mut kwargs = request.chat_template_kwargs.clone();
     if let Some(effort) = &request.reasoning_effort {

@@ -1,4 +1,4 @@
-//! Openings of calls: held until the name is known, or given back where they stood ("retreat").
+//! Headers of calls: held until the name is known, or given back where they stood ("retreat").
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::state::{BeforeName, Mode, Origin, PendingHeader, Place};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
-/// Takes nothing: an envelope before its name writes nothing.
+/// Discards output: an envelope writes nothing before its name.
 struct Silent;
 
 impl Out for Silent {
@@ -25,7 +25,7 @@ impl Out for Silent {
 }
 
 impl Flow<'_> {
-    /// The alternatives of an opening that count here and in this request.
+    /// The alternatives of a header that count in this place and request.
     pub(crate) fn alternatives(&self, call_header: CallHeaderId) -> impl Iterator<Item = AlternativeId> + '_ {
         let all = self.tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
         all.iter().copied().filter(|i| self.counts(&self.tables.alternatives[*i]))
@@ -43,7 +43,7 @@ impl Flow<'_> {
         wanted && (!alternative.at_start || at_start)
     }
 
-    /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
+    /// Handles an opener at `marker..end`; white space and framing from `pos` to there is held with it.
     pub(crate) fn open(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
@@ -63,7 +63,7 @@ impl Flow<'_> {
         self.s.mode = Mode::Header(PendingHeader { origin, cursors, before: Vec::new(), last: origin.first, message });
     }
 
-    /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
+    /// An opener is a call or text, and not reasoning, so the byte that shows it opens the gate. In a thought a bracket
     /// alone shows nothing.
     fn gate_of_opener(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
         if !self.tokens.gate_is_shut()
@@ -72,7 +72,7 @@ impl Flow<'_> {
         {
             return;
         }
-        // Where a longer pattern might have stood, it is the first byte that does not fit it.
+        // If a longer pattern was possible, that is the first byte that does not match it.
         let rest = &self.w.as_bytes()[marker..];
         let begins = |id| self.tokens.begins(self.offset(marker), id);
         let reach = self.tables.set(self.s.place).reach(rest, end - marker, begins);
@@ -80,17 +80,17 @@ impl Flow<'_> {
         self.tokens.open_gate(self.offset(marker), self.offset(marker + decided.max(end - marker)));
     }
 
-    /// Whether an opening has no marker of its own.
+    /// Whether a header has no marker of its own.
     fn bare(&self, call_header: CallHeaderId) -> bool {
         self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].bare)
     }
 
-    /// Whether it is the next message that may open, not a call.
+    /// Whether the header may open the next message rather than a call.
     pub(crate) fn opens_message(&self, call_header: CallHeaderId) -> bool {
         self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
-    /// Reads an opening until its name is known.
+    /// Reads a header until its name is known.
     pub(crate) fn read_header(&mut self) -> Go {
         let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
         let (tables, limits) = (self.tables, self.limits);
@@ -102,7 +102,7 @@ impl Flow<'_> {
         while let Some((alternative, cursor)) = header.cursors.get_mut(i) {
             let program = &tables.alternatives[*alternative].program;
             match cursor.advance(program, held, over, limits) {
-                // Those behind it wait for it, or the cuts of the input would say who wins.
+                // Later cursors wait for it, or the winner would depend on the split.
                 Advance::More => waits = true,
                 Advance::Fail => {
                     header.last = header.last.max(cursor.pos);
@@ -122,7 +122,7 @@ impl Flow<'_> {
             Some((i, found)) => return self.decided(i, found),
             None => {}
         }
-        // A recipient is one word, so prose is let go at its next blank.
+        // A recipient is one word, so prose is released at its next blank.
         let is_recipient = |(i, _): &(AlternativeId, Cursor)| !tables.alternatives[*i].program.is_header();
         let is_prose = || {
             header.message
@@ -130,7 +130,7 @@ impl Flow<'_> {
                 && held[header.origin.first..].contains(char::is_whitespace)
         };
         if header.cursors.is_empty() || held.len() > most || is_prose() {
-            // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
+            // Text that the alternatives matched, such as an opener repeated a hundred times, is not searched again.
             let fitted = header.cursors.iter().map(|(_, cursor)| cursor.pos);
             let (origin, last) = (header.origin, fitted.fold(header.last, usize::max));
             let headers = header.cursors.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
@@ -147,7 +147,7 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// Cursor `i` is decided, and none before it waits: its opening fits up to the body, or to the output's end.
+    /// Cursor `i` is decided, and none before it waits: its header matches up to the body, or to the end of the output.
     fn decided(&mut self, i: usize, found: Advance) -> Go {
         let tables = self.tables;
         let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
@@ -176,8 +176,8 @@ impl Flow<'_> {
         Go::Again
     }
 
-    /// The last of these openings fits up to its body, or has none because the output `ended`; before it stand whole headers.
-    /// `next`: what the bytes may be if the body turns out to be no call.
+    /// The last of these headers matches up to its body, or has none because the output `ended`; complete headers
+    /// precede it. `next`: alternatives for the bytes if the body is not a call.
     fn enter(
         &mut self,
         headers: Vec<(AlternativeId, Cursor)>,
@@ -194,7 +194,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Reads an envelope until it names its call.
+    /// Reads an envelope until its name is known.
     pub(crate) fn held_arguments(&mut self) -> Go {
         let Mode::BeforeName(held_arguments) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
@@ -228,7 +228,7 @@ impl Flow<'_> {
         Go::Again
     }
 
-    /// No call follows: the held bytes up to `last` go back to where the opener stood.
+    /// No call follows: the held bytes up to `last` go back to the opener's field.
     fn retreat_held(&mut self, origin: Origin, last: usize) {
         self.s.mode = Mode::Text;
         self.s.place = origin.place;
@@ -243,7 +243,7 @@ impl Flow<'_> {
             && held.len() - last <= self.limits.name
             && self.cut_off(held, last)
         {
-            // The output ended inside the opening: all of it is raw text, the wrapper too.
+            // The output ended inside the header: all of it is raw text, including the wrapper.
             last = held.len();
         }
         if self.over() && self.request_options.incomplete == IncompleteCalls::Drop && last == held.len() {
@@ -285,7 +285,7 @@ impl Flow<'_> {
             })
     }
 
-    /// A wrapper without a call that is a special token vanishes; in a thought it is text.
+    /// A wrapper without a call is dropped if it is a special token; in a thought it is text.
     fn vanishes(&self, origin: Origin, text: &str) -> bool {
         !origin.place.thinks()
             && self.tables.blocks.iter().any(|block| {
@@ -316,7 +316,7 @@ impl Flow<'_> {
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[held_arguments.alternative].form);
         self.begin_text(end);
         if bare && held_arguments.read == held_arguments.origin.lead {
-            // Not even the first byte fits; it is text, or it would open again.
+            // Not even the first byte matches; it becomes text, or it would open again.
             let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
             self.give(self.pos + first);
             return;
@@ -327,7 +327,7 @@ impl Flow<'_> {
     }
 }
 
-/// The bytes of an opening as its template sees them: byte-level marks are white space of the same length.
+/// The bytes of a header for its template: byte-level marks are white space of the same length.
 pub(super) fn in_tags(held: &str, blanks: Blanks) -> Cow<'_, str> {
     if blanks.marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }

@@ -8,30 +8,30 @@ use crate::error::{Error, ErrorKind};
 use crate::plan::sum;
 use crate::response_template::{Machine, MachineState};
 
-/// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
+/// A parser's state, to continue elsewhere. Its contents are opaque; [`Parser::restore`] checks it as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Version of the layout; [`Parser::restore`] refuses another one.
+    /// Version of the layout; [`Parser::restore`] refuses any other.
     pub version: u32,
-    /// Which words the parser read with.
+    /// Identifies the format keys that the parser used.
     #[serde(default)]
     format: u64,
-    /// Sum of `state`, so that no foreign number gets into a parser.
+    /// Checksum of `state`, so that no foreign number gets into a parser.
     #[serde(default)]
     sum: u64,
-    /// The saved memory as JSON.
+    /// The saved state as JSON.
     #[serde(default)]
     state: String,
 }
 
-/// What a snapshot's state is made from.
+/// The serialised form of a snapshot's state.
 #[derive(Serialize)]
 struct Saved<'a> {
     machine: Option<&'a MachineState>,
     memory: &'a Memory,
 }
 
-/// What a snapshot's state is read as.
+/// The deserialised form of a snapshot's state.
 #[derive(Deserialize)]
 struct Restored {
     machine: Option<MachineState>,
