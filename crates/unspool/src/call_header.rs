@@ -221,6 +221,16 @@ impl Cursor {
         Self { pos, seen: pos, ..Self::default() }
     }
 
+    /// The same as [`Cursor::at`], in the memory that this one has.
+    pub(crate) fn restart(&mut self, pos: usize) {
+        let (mut taken, mut unplaced, mut repeats) =
+            (std::mem::take(&mut self.taken), std::mem::take(&mut self.unplaced), std::mem::take(&mut self.repeats));
+        taken.clear();
+        unplaced.clear();
+        repeats.clear();
+        *self = Self { taken, unplaced, repeats, ..Self::at(pos) };
+    }
+
     /// How far it has scanned.
     pub(crate) fn seen(&self) -> usize {
         self.seen

@@ -138,7 +138,7 @@ impl BodyMachine {
     }
 
     /// The scan of a JSON value that is not a call, if it is still JSON and not complete.
-    pub(crate) fn into_scan(self) -> Option<JsonScan> {
+    pub(crate) fn scan(&self) -> Option<JsonScan> {
         match self {
             Self::Envelope(m) => m.scan().filter(|scan| !scan.is_over()).cloned(),
             _ => None,

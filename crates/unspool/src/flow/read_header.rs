@@ -1,6 +1,7 @@
 //! Headers of calls: held until the name is known, or given back where they stood ("retreat").
 
 use std::borrow::Cow;
+use std::mem;
 
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::call_header::{Advance, Cursor, Op};
@@ -48,17 +49,15 @@ impl Flow<'_> {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
         self.gate_of_opener(call_header, marker, end);
-        let cursors = self
-            .alternatives(call_header)
-            .map(|i| {
-                let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
-                let mut cursor = Cursor::at(if bare { origin.lead } else { origin.first });
-                if program.is_header() {
-                    cursor.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
-                }
-                (i, cursor)
-            })
-            .collect();
+        let mut cursors = mem::take(&mut self.s.spare.cursors);
+        cursors.extend(self.alternatives(call_header).map(|i| {
+            let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
+            let mut cursor = Cursor::at(if bare { origin.lead } else { origin.first });
+            if program.is_header() {
+                cursor.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
+            }
+            (i, cursor)
+        }));
         let message = self.opens_message(call_header);
         self.s.mode = Mode::Header(PendingHeader { origin, cursors, before: Vec::new(), last: origin.first, message });
     }
@@ -135,6 +134,7 @@ impl Flow<'_> {
             let (origin, last) = (header.origin, fitted.fold(header.last, usize::max));
             let headers = header.cursors.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
             let no_header = headers.map(|(_, cursor)| cursor.seen()).fold(no_header, usize::max);
+            self.s.spare.keep_cursors(mem::take(&mut header.cursors));
             if header.message {
                 self.s.no_header = self.s.no_header.max(self.offset(self.pos + no_header));
                 self.s.mode = Mode::Text;
@@ -160,9 +160,10 @@ impl Flow<'_> {
             header.cursors.remove(i);
             return Go::Again;
         }
-        let Mode::Header(header) = &self.s.mode else { return Go::Wait };
+        let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
         let next = header.cursors[i + 1..].iter().map(|(other, _)| *other);
         let next = next.filter(|other| tables.alternatives[*other].bare).collect();
+        self.s.spare.keep_cursors(mem::take(&mut header.cursors));
         if tables.alternatives[alternative].message {
             self.s.mode = Mode::Text;
             if !self.header_stands(alternative, origin, cursor.pos) {
@@ -170,9 +171,7 @@ impl Flow<'_> {
             }
             return Go::Again;
         }
-        let mut headers = before;
-        headers.push((alternative, cursor));
-        self.enter(headers, (origin, ended && self.eof == Eof::Stop), next);
+        self.enter((before, (alternative, cursor)), (origin, ended && self.eof == Eof::Stop), next);
         Go::Again
     }
 
@@ -180,16 +179,20 @@ impl Flow<'_> {
     /// precede it. `next`: alternatives for the bytes if the body is not a call.
     fn enter(
         &mut self,
-        headers: Vec<(AlternativeId, Cursor)>,
+        (before, (alternative, cursor)): (Vec<(AlternativeId, Cursor)>, (AlternativeId, Cursor)),
         (origin, ended): (Origin, bool),
         next: Vec<AlternativeId>,
     ) {
-        let Some((alternative, cursor)) = headers.last() else { return };
-        let (alternative, read, repeats) = (*alternative, cursor.pos, cursor.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
+        let read = cursor.pos;
         if machine.names_itself() {
-            self.s.mode = Mode::BeforeName(Box::new(BeforeName { origin, alternative, read, machine, repeats, next }));
-        } else if !self.announce_headers(headers, (origin, ended)) {
+            let before_name = BeforeName { origin, alternative, read, machine, repeats: cursor.repeats, next };
+            self.s.mode = Mode::BeforeName(self.s.spare.boxed(before_name));
+            return;
+        }
+        let mut headers = before;
+        headers.push((alternative, cursor));
+        if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
     }
@@ -206,8 +209,8 @@ impl Flow<'_> {
         if step.status == Status::More && self.eof == Eof::No {
             return Go::Wait;
         }
-        let Mode::BeforeName(held_arguments) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-        let mut held_arguments = *held_arguments;
+        let Mode::BeforeName(held_arguments) = mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+        let mut held_arguments = held_arguments;
         if step.status == Status::Named && !held_arguments.machine.name().is_empty() {
             let start = self.offset(self.pos);
             let raw = self.w[self.pos..self.pos + held_arguments.read].to_owned();
@@ -215,15 +218,17 @@ impl Flow<'_> {
             let (name, id) = (held_arguments.machine.name().to_owned(), held_arguments.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[held_arguments.alternative];
             let (origin, block) = (held_arguments.origin, block.is_some());
+            let held_arguments = *held_arguments;
             let (unplaced, repeats) = (Vec::new(), held_arguments.repeats);
             let opened = CallHeader { form, block, name, id, closed: false, origin, raw, start, unplaced, repeats };
             self.announce(&opened, held_arguments.machine);
         } else if held_arguments.next.is_empty() {
-            self.retreat_early(held_arguments);
+            self.retreat_early(&mut held_arguments);
+            self.s.spare.keep(held_arguments);
         } else {
             let other = held_arguments.next.remove(0);
-            let headers = vec![(other, Cursor::at(held_arguments.origin.lead))];
-            self.enter(headers, (held_arguments.origin, false), held_arguments.next);
+            let cursor = Cursor::at(held_arguments.origin.lead);
+            self.enter((Vec::new(), (other, cursor)), (held_arguments.origin, false), held_arguments.next);
         }
         Go::Again
     }
@@ -297,7 +302,7 @@ impl Flow<'_> {
             })
     }
 
-    fn retreat_early(&mut self, held_arguments: BeforeName) {
+    fn retreat_early(&mut self, held_arguments: &mut BeforeName) {
         self.s.place = held_arguments.origin.place;
         self.s.fresh = held_arguments.origin.fresh;
         let bare = self.tables.alternatives[held_arguments.alternative].bare;
@@ -321,7 +326,7 @@ impl Flow<'_> {
             self.give(self.pos + first);
             return;
         }
-        if bare && let Some(scan) = held_arguments.machine.into_scan() {
+        if bare && let Some(scan) = held_arguments.machine.scan() {
             self.s.mode = Mode::Skip(scan);
         }
     }

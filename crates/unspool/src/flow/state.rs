@@ -137,6 +137,35 @@ pub(crate) struct BeforeName {
     pub(crate) next: Vec<AlternativeId>,
 }
 
+/// The memory of openings that came to nothing, for the next one: code and lists are full of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spare {
+    /// Empty.
+    pub(crate) cursors: Vec<(AlternativeId, Cursor)>,
+    before_name: Option<Box<BeforeName>>,
+}
+
+impl Spare {
+    pub(crate) fn boxed(&mut self, new: BeforeName) -> Box<BeforeName> {
+        match self.before_name.take() {
+            Some(mut spare) => {
+                *spare = new;
+                spare
+            }
+            None => Box::new(new),
+        }
+    }
+
+    pub(crate) fn keep_cursors(&mut self, mut cursors: Vec<(AlternativeId, Cursor)>) {
+        cursors.clear();
+        self.cursors = cursors;
+    }
+
+    pub(crate) fn keep(&mut self, before_name: Box<BeforeName>) {
+        self.before_name = Some(before_name);
+    }
+}
+
 /// A call whose body is being read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Call {
@@ -236,6 +265,9 @@ pub(crate) struct State {
     pub(crate) no_header: u64,
     /// Channels: the route of the open body.
     pub(crate) route: Option<crate::flow::channels::Open>,
+    /// No part of what a snapshot says.
+    #[serde(skip)]
+    pub(crate) spare: Spare,
 }
 
 impl State {
@@ -281,6 +313,7 @@ impl State {
             opener_is_text: false,
             no_header: 0,
             route: None,
+            spare: Spare::default(),
         }
     }
 }

@@ -47,6 +47,16 @@ struct Lookahead {
     past: LookPast,
 }
 
+impl Lookahead {
+    /// Looks at what may be another tag.
+    fn restart(&mut self) {
+        for cursor in [&mut self.close, &mut self.open].into_iter().flatten() {
+            cursor.restart(0);
+        }
+        self.past = LookPast::default();
+    }
+}
+
 /// What begins at a byte.
 enum Found<'s> {
     /// Nothing, for this many bytes.
@@ -117,7 +127,7 @@ impl Elements {
             let (at, found) = found.map_or((text.len(), Found::Undecided), |at| (at, self.found(turn, at)));
             if let Found::Data(len) = found {
                 self.scanned = at + len;
-                self.lookahead = Lookahead::default();
+                self.lookahead.restart();
                 continue;
             }
             let is_decided = !matches!(found, Found::Undecided);
@@ -141,7 +151,7 @@ impl Elements {
                     turn.repaired(len, "", "this marker stands here twice; it counts once");
                     self.noted = false;
                     self.scanned = 0;
-                    self.lookahead = Lookahead::default();
+                    self.lookahead.restart();
                     continue;
                 }
                 Found::Open { key, len } => {
@@ -162,7 +172,8 @@ impl Elements {
                 }
                 Found::Bad => return self.broken(turn),
             }
-            (self.scanned, self.lookahead, self.noted) = (0, Lookahead::default(), false);
+            self.lookahead.restart();
+            (self.scanned, self.noted) = (0, false);
         }
     }
 
