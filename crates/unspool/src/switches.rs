@@ -25,7 +25,7 @@ pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result
     {
         let allowed = switches.effort.join("`, `");
         return Err(Error::request(&format!("unsupported `reasoning_effort`: {effort}"))
-            .hint(&format!("this model's values are `{allowed}`")));
+            .hint(format!("this model's values are `{allowed}`")));
     }
     if let Some(effort) = effort.and_then(Value::as_str)
         && !switches.effort_off.is_empty()
