@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::Error;
 use unspool::Pair;
 use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
-use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
+use unspool::{Registry, Setup, ToolChoice, Vocabulary};
 use unspool_text::{Cutter, Rng};
 
 use self::turn::Writer;
@@ -46,8 +47,8 @@ impl Mock {
     /// tokenizers, its vocabulary has the format's markers as single entries.
     ///
     /// # Errors
-    /// Those of [`Registry::pair`].
-    pub fn new(registry: &Registry, setup: &Setup, rate: f64) -> Result<(Self, Pair), SetupError> {
+    /// What [`Registry::pair`] refuses.
+    pub fn new(registry: &Registry, setup: &Setup, rate: f64) -> Result<(Self, Pair), Error> {
         let plain = registry.pair(setup)?;
         let single = markers(&plain);
         let special = single.iter().cloned().zip(0..).collect::<HashMap<_, _>>();
