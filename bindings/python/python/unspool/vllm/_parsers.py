@@ -180,6 +180,13 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     def _fields(self, request: Any) -> dict[str, Any]:
         return _setup.fields(request, self.tools, self._kwargs)
 
+    def _fields_of_calls(self, request: Any) -> dict[str, Any]:
+        """The same for an output. vLLM asks a tool parser only where calls are wanted, be the tools known or not."""
+        fields = self._fields(request)
+        if fields["tool_choice"] == "none":
+            fields["tool_choice"] = None
+        return fields | {"calls_wanted": True}
+
     def adjust_request(self, request: Any) -> Any:
         fields = self._fields(request)
         _adjust.constrain_calls(self.pair, request, fields)
@@ -224,7 +231,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return ""
 
     def _new(self, request: Any) -> Reply:
-        return Reply(self.pair.parser(request=self._fields(request), start="content"))
+        return Reply(self.pair.parser(request=self._fields_of_calls(request), start="content"))
 
     # The state that the contract keeps
 
