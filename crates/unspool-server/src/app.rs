@@ -337,6 +337,8 @@ impl App {
     pub(crate) fn chat_request_under(&self, body: Value, rules: ToolRules) -> Result<ChatRequest, ApiError> {
         let mut request = ChatRequest::read(body, rules)?;
         self.check_stops(&request.sampling.stop)?;
+        request.sampling.wishes.check(&self.backend.capabilities())?;
+        request.sampling.wishes.as_ids |= self.answers.return_tokens_as_token_ids;
         if self.hides_images && !self.backend.capabilities().chats {
             request.hide_images();
         }

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::reply::ReplyEvent;
+use crate::probability::TokenProbability;
+use crate::reply::{Field, ReplyEvent};
 
 /// What a block holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +22,14 @@ pub enum Block {
 }
 
 /// What happens to the block that is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum BlockEvent {
     /// A block opens; no other one is open.
     Open(Block),
     /// More of its text, or of the JSON text of its arguments. Never empty.
     More(String),
+    /// The log probabilities of the tokens of the text that comes next.
+    Probabilities(Vec<TokenProbability>),
     /// It is over.
     Close {
         /// False for a call whose arguments are not complete.
@@ -91,6 +94,10 @@ impl Blocks {
             // Only what belongs to the open call gets here.
             ReplyEvent::CallArguments { json, .. } if self.open.is_some() => out.push(BlockEvent::More(json)),
             ReplyEvent::CallEnd { complete, .. } if self.open.is_some() => self.close(complete, out),
+            ReplyEvent::Probabilities { tokens, .. } if self.open.is_some() => {
+                let at = out.len() - usize::from(matches!(out.last(), Some(BlockEvent::More(_))));
+                out.insert(at, BlockEvent::Probabilities(tokens));
+            }
             _ => {}
         }
     }
@@ -120,7 +127,10 @@ fn place(event: &ReplyEvent) -> Option<Place> {
         ReplyEvent::Content(text) => (!text.is_empty()).then_some(Place::Text),
         ReplyEvent::CallArguments { index, json } => (!json.is_empty()).then_some(Place::Call(*index)),
         ReplyEvent::CallStart { index, .. } | ReplyEvent::CallEnd { index, .. } => Some(Place::Call(*index)),
-        ReplyEvent::Note(_) => None,
+        ReplyEvent::Probabilities { field: Field::Reasoning, .. } => Some(Place::Thought),
+        ReplyEvent::Probabilities { field: Field::Content, .. } => Some(Place::Text),
+        ReplyEvent::Probabilities { field: Field::Call(index), .. } => Some(Place::Call(*index)),
+        ReplyEvent::Probabilities { field: Field::Markup, .. } | ReplyEvent::Note(_) => None,
     }
 }
 
@@ -150,6 +160,7 @@ mod tests {
             BlockEvent::Open(Block::Text) => "text(".to_owned(),
             BlockEvent::Open(Block::Call { name, .. }) => format!("{name}("),
             BlockEvent::More(text) => text,
+            BlockEvent::Probabilities(_) => String::new(),
             BlockEvent::Close { complete } => if complete { ")" } else { ")!" }.to_owned(),
         };
         row.into_iter().map(show).collect()

@@ -42,7 +42,28 @@ pub struct Capabilities {
     pub chats: bool,
     /// Its `/v1/completions` gives log probabilities.
     pub log_probabilities: bool,
+    /// It tells with what probability it chose each token of an answer.
+    pub probabilities: bool,
+    /// So too for the tokens of a prompt.
+    pub prompt_probabilities: bool,
+    /// It tells the ids of the tokens.
+    pub token_ids: bool,
 }
+
+/// Of a source that can do nothing else.
+pub const NOTHING_BUT_WRITE: Capabilities = Capabilities {
+    notations: &[],
+    notation_hint: "",
+    continues: false,
+    fills_context: false,
+    waits: Waits::Never,
+    keeps_budgets: false,
+    chats: false,
+    log_probabilities: false,
+    probabilities: false,
+    prompt_probabilities: false,
+    token_ids: false,
+};
 
 impl Capabilities {
     /// Whether what a client asks of the form of an answer goes on as it came, to a server that may apply it from the first

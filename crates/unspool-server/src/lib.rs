@@ -12,6 +12,7 @@
 //! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
 //! | `hosted` | tools that only the providers of the APIs have |
 //! | [`mod@line`] | one line of the log for each request |
+//! | [`probability`] | what a request may ask of tokens |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
@@ -53,6 +54,7 @@ pub mod line;
 pub mod metrics;
 pub mod model;
 pub mod natives;
+pub mod probability;
 pub mod prompt;
 pub mod raw_log;
 pub mod reply;

@@ -272,7 +272,7 @@ impl Observer {
             }
             // What is said after a fault is no part of that call any more, also where the call was never announced.
             ReplyEvent::Reasoning(_) | ReplyEvent::Content(_) => self.malformed = false,
-            ReplyEvent::CallArguments { .. } => {}
+            ReplyEvent::CallArguments { .. } | ReplyEvent::Probabilities { .. } => {}
         }
         if !std::mem::replace(&mut self.said, true) {
             self.note_in_line(|line| line.first = line.first.or_else(|| Some(line.elapsed())));

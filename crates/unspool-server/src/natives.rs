@@ -3,7 +3,7 @@
 use unspool::{Parser, Request, ToolChoice};
 
 use crate::backend::Native;
-use crate::reply::ReplyEvent;
+use crate::reply::{Field, ReplyEvent};
 use crate::unique;
 
 /// The calls of an answer: those of the server, and those that were found in its text.
@@ -53,6 +53,8 @@ impl Natives {
         Some(match native {
             Native::Reasoning(_) if self.hides_thoughts => return None,
             Native::Reasoning(text) => ReplyEvent::Reasoning(text),
+            Native::Probabilities(_) if self.hides_thoughts => return None,
+            Native::Probabilities(tokens) => ReplyEvent::Probabilities { field: Field::Reasoning, tokens },
             Native::CallStart { id, name } => {
                 let index = self.next();
                 self.given.push(index);

@@ -132,10 +132,14 @@ impl Recorder {
     /// Takes the next piece of it.
     pub fn take(&mut self, piece: &Piece) {
         match piece {
-            Piece::Tokens { text, ids } => self.tokens.push((ids.clone(), text.clone())),
+            Piece::Tokens(tokens) => match self.tokens.last_mut() {
+                // Text that comes behind its tokens.
+                Some((ids, text)) if !ids.is_empty() && tokens.ids.is_empty() => text.push_str(&tokens.text),
+                _ => self.tokens.push((tokens.ids.clone(), tokens.text.clone())),
+            },
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
             // Not raw: the server has taken it apart.
-            Piece::Native(_) => {}
+            Piece::Native(_) | Piece::PromptProbabilities(_) => {}
             Piece::Usage { prompt, .. } | Piece::Prompt(prompt) => self.prompt_tokens = Some(*prompt),
         }
     }

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use unspool::Diagnostic;
 
+use crate::probability::TokenProbability;
+
 /// What a parser says, owned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ReplyEvent {
     /// More of the thought.
     Reasoning(String),
@@ -35,6 +37,26 @@ pub enum ReplyEvent {
     },
     /// Something odd in the output.
     Note(Diagnostic),
+    /// The log probabilities of the tokens that went into the text before, where the request asks for them.
+    Probabilities {
+        /// Where they went.
+        field: Field,
+        /// The tokens.
+        tokens: Vec<TokenProbability>,
+    },
+}
+
+/// Where a token went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Into the thought.
+    Reasoning,
+    /// Into the answer.
+    Content,
+    /// Into the call at this position.
+    Call(usize),
+    /// Nowhere: it is markup alone.
+    Markup,
 }
 
 /// How many tokens so far.
@@ -63,7 +85,7 @@ pub struct Ending {
 }
 
 /// What one or more pieces of output brought.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     /// The events, in order; neighbours of a kind are one.
     pub events: Vec<ReplyEvent>,
@@ -73,6 +95,8 @@ pub struct Step {
     pub ending: Option<Ending>,
     /// The answer was begun anew: what came before is void. Only where nobody sees it before its end.
     pub anew: bool,
+    /// The ids of the tokens since the last step, if the request asks for them.
+    pub ids: Vec<u32>,
 }
 
 /// The oddities of an answer, for the surfaces that show them behind it.

@@ -8,7 +8,28 @@ use crate::flow::tokens::Tokens;
 use crate::plan::Plan;
 use crate::special::Specials;
 
-/// Where aligned tokens and their text go.
+/// Who takes tokens and text that belong together.
+pub(crate) trait TokenSink {
+    /// What is known of tokens.
+    fn plan(&self) -> &Plan;
+
+    /// Whether nothing came yet.
+    fn is_at_start(&self) -> bool;
+
+    /// Takes the tokens of a delta whose text and ids came together; which text is whose is not known.
+    fn together(&mut self, text: &str, ids: &[u32]);
+
+    /// Takes ordinary tokens whose borders are not known, and their text.
+    fn ordinary(&mut self, text: &str, ids: &[u32]);
+
+    /// Takes a token of which the text shows this.
+    fn token(&mut self, id: u32, text: &str);
+
+    /// Takes a special token, whether its text is there or was left out.
+    fn special(&mut self, id: u32, shown: bool);
+}
+
+/// Where the aligned tokens of a parser and their text go.
 pub(crate) struct Aligned<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) tokens: &'a mut Tokens,
@@ -16,40 +37,43 @@ pub(crate) struct Aligned<'a> {
     pub(crate) kept: &'a mut String,
 }
 
-impl Aligned<'_> {
-    /// Enters the tokens of a delta whose text and ids came together, by where its special tokens can stand.
-    pub(crate) fn together(&mut self, text: &str, ids: &[u32]) {
+impl TokenSink for Aligned<'_> {
+    fn plan(&self) -> &Plan {
+        self.plan
+    }
+
+    fn is_at_start(&self) -> bool {
+        self.tokens.end == 0
+    }
+
+    /// By where the special tokens can stand.
+    fn together(&mut self, text: &str, ids: &[u32]) {
         let specials = &self.plan.special;
         let places = places(text, ids, specials);
-        let (mut at, mut waiting, mut next) = (0, 0, 0);
+        let (mut at, mut from, mut next) = (0, 0, 0);
         for (i, &id) in ids.iter().enumerate() {
-            let Some(special) = specials.text(id) else {
-                waiting += 1;
-                continue;
-            };
+            let Some(special) = specials.text(id) else { continue };
             let place = places[next];
             next += 1;
             let end = match place {
                 Some(place) => place,
                 // Left out by the backend: it stood behind the tokens before it.
-                None => at + share(text, at, (waiting, &ids[i + 1..]), (specials, &places[next..])),
+                None => at + share(text, at, (i - from, &ids[i + 1..]), (specials, &places[next..])),
             };
-            self.ordinary(&text[at..end], waiting);
-            waiting = 0;
+            self.ordinary(&text[at..end], &ids[from..i]);
+            from = i + 1;
             at = end + place.map_or(0, |_| special.text.len());
             self.special(id, place.is_some());
         }
-        self.ordinary(&text[at..], waiting);
+        self.ordinary(&text[at..], &ids[from..]);
     }
 
-    /// Enters so many tokens whose borders are not known, and their text.
-    pub(crate) fn ordinary(&mut self, text: &str, count: usize) {
-        ordinary(text, count, self.tokens);
+    fn ordinary(&mut self, text: &str, ids: &[u32]) {
+        ordinary(text, ids.len(), self.tokens);
         self.kept.push_str(text);
     }
 
-    /// Enters a token of which the text shows this.
-    pub(crate) fn token(&mut self, id: u32, text: &str) {
+    fn token(&mut self, id: u32, text: &str) {
         if self.plan.special.contains(id) {
             self.special(id, true);
         } else {
@@ -58,8 +82,8 @@ impl Aligned<'_> {
         }
     }
 
-    /// Enters a special token, whether its text is there or was left out; then it is put back if the format has a use for it.
-    pub(crate) fn special(&mut self, id: u32, shown: bool) {
+    /// Text that was left out is put back if the format has a use for it.
+    fn special(&mut self, id: u32, shown: bool) {
         let Some(special) = self.plan.special.text(id) else { return };
         if special.hidden || !shown && !special.used {
             self.tokens.push_hidden();

@@ -2,6 +2,7 @@
 //! and with exactly the same answer when it gets the whole text at once.
 
 mod align;
+mod aligner;
 mod body;
 pub mod budget;
 mod call_header;
@@ -46,6 +47,7 @@ mod unaligned;
 mod utf8;
 mod vocabulary;
 
+pub use aligner::Aligner;
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use event::{Event, OwnedEvent, Sink};

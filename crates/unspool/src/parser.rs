@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::align::Aligned;
+use crate::aligner::Aligner;
 use crate::body::Eof;
 use crate::checkpoint::Run;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -224,6 +225,11 @@ impl Parser {
         }
     }
 
+    /// The server met a stop text and cut it off: ids that wait for their text have none. Nothing but [`Parser::finish`] follows.
+    pub fn cut_off(&mut self) {
+        self.memory.unaligned.cut_off(&self.plan);
+    }
+
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
@@ -308,6 +314,12 @@ impl Parser {
     /// The text of a special token.
     pub(crate) fn special_text(&self, id: u32) -> Option<&str> {
         self.plan.special.text(id).map(|special| special.text.as_str())
+    }
+
+    /// Splits a server's stream into the tokens that this parser is to read; see [`Aligner`].
+    #[must_use]
+    pub fn aligner(&self) -> Aligner {
+        Aligner::new(Arc::clone(&self.plan))
     }
 
     /// Calls given to the client so far.

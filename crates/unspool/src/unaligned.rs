@@ -8,7 +8,7 @@
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::align::{Aligned, places};
+use crate::align::{TokenSink, places};
 use crate::plan::Plan;
 use crate::scan::Match;
 
@@ -56,16 +56,16 @@ impl Unaligned {
     }
 
     /// Takes a delta; enters what belongs together by now.
-    pub(crate) fn take(&mut self, text: &str, ids: &[u32], out: &mut Aligned<'_>) {
+    pub(crate) fn take(&mut self, text: &str, ids: &[u32], out: &mut impl TokenSink) {
         let fresh = self.is_empty();
-        if fresh && self.is_together(text, ids, out.plan) {
+        if fresh && self.is_together(text, ids, out.plan()) {
             return out.together(text, ids);
         }
         let one = ids.len() == 1;
         self.ids.extend_from_slice(ids);
         self.text.push_str(text);
         let over = self.ids.len() > MOST;
-        if out.plan.has_bytes() {
+        if out.plan().has_bytes() {
             self.by_bytes(fresh, out, over);
         } else {
             if fresh {
@@ -79,8 +79,8 @@ impl Unaligned {
     }
 
     /// No more text comes: what waits goes out as it is.
-    pub(crate) fn flush(&mut self, out: &mut Aligned<'_>) {
-        if out.plan.has_bytes() {
+    pub(crate) fn flush(&mut self, out: &mut impl TokenSink) {
+        if out.plan().has_bytes() {
             self.by_bytes(false, out, true);
         } else {
             self.by_markers(false, out, true);
@@ -89,6 +89,13 @@ impl Unaligned {
         if !text.is_empty() || !ids.is_empty() {
             out.together(&text, &ids);
         }
+    }
+
+    /// The server has cut the text off here: tokens that wait have no more of it, and but for the first no text at all. A special
+    /// token whose text has begun is none then.
+    pub(crate) fn cut_off(&mut self, plan: &Plan) {
+        let begun = !self.text.is_empty() && self.ids.first().is_some_and(|id| !plan.special.contains(*id));
+        self.ids.truncate(usize::from(begun));
     }
 
     /// Whether, as far as special tokens show, this text is that of these ids. With bytes known, that is asked of each token.
@@ -105,15 +112,15 @@ impl Unaligned {
     }
 
     /// Each token takes its own bytes from the text. `fresh`: nothing waited before this delta.
-    fn by_bytes(&mut self, fresh: bool, out: &mut Aligned<'_>, over: bool) {
+    fn by_bytes(&mut self, fresh: bool, out: &mut impl TokenSink, over: bool) {
         let (mut ids, mut text) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.text));
-        let lengths = lengths(&ids, &text, (out.plan, out.tokens.end == 0), over);
+        let lengths = lengths(&ids, &text, (out.plan(), out.is_at_start()), over);
         let at: usize = lengths.iter().map(|l| l.unwrap_or(0)).sum();
         let waits = lengths.len() < ids.len();
         let rest = &text[at..];
-        let first = out.tokens.end == 0 && at == 0;
+        let first = out.is_at_start() && at == 0;
         let is_odd = match waits {
-            true => !over && !begins(rest, &ids[lengths.len()..], (out.plan, first)),
+            true => !over && !begins(rest, &ids[lengths.len()..], (out.plan(), first)),
             false => !rest.is_empty(),
         };
         if is_odd && fresh {
@@ -133,8 +140,9 @@ impl Unaligned {
         let mut taken = lengths.len();
         if is_odd {
             // The next token's text is another one than its bytes; text behind all tokens is of none of them.
-            out.ordinary(rest, usize::from(waits));
-            taken += usize::from(waits);
+            let own = usize::from(waits);
+            out.ordinary(rest, &ids[taken..taken + own]);
+            taken += own;
             text.clear();
         }
         text.drain(..at.min(text.len()));
@@ -143,15 +151,16 @@ impl Unaligned {
     }
 
     /// Special tokens take the text that is theirs; ordinary ones stand where the text is.
-    fn by_markers(&mut self, fresh: bool, out: &mut Aligned<'_>, over: bool) {
+    fn by_markers(&mut self, fresh: bool, out: &mut impl TokenSink, over: bool) {
         let mut waited = !fresh;
         loop {
-            let specials = &out.plan.special;
+            let specials = &out.plan().special;
             let Some(before) = self.ids.iter().position(|id| specials.contains(*id)) else { break };
             let id = self.ids[before];
             let own = specials.text(id).map_or("", |special| special.text.as_str());
             let found = memmem::find(self.text.as_bytes(), own.as_bytes()).filter(|_| !own.is_empty());
             let begun = if found.is_some() { 0 } else { begun(&self.text, own) };
+            let length = own.len();
             // What waited and then came says that the stream is late.
             self.late |= waited && found.is_some();
             let left_out = !self.late && waited && self.text.len() > begun;
@@ -162,21 +171,21 @@ impl Unaligned {
                 None => {
                     // The text up to what may be its own is that of older tokens.
                     let cut = self.text.len() - begun;
-                    out.ordinary(&self.text[..cut], before);
+                    out.ordinary(&self.text[..cut], &self.ids[..before]);
                     self.text.drain(..cut);
                     self.ids.drain(..before);
                     return;
                 }
             };
-            out.ordinary(&self.text[..end], before);
-            self.text.drain(..end + found.map_or(0, |_| own.len()));
+            out.ordinary(&self.text[..end], &self.ids[..before]);
+            self.text.drain(..end + found.map_or(0, |_| length));
             self.ids.drain(..=before);
             out.special(id, found.is_some());
             waited &= found.is_none();
         }
-        let (text, count) = (std::mem::take(&mut self.text), self.ids.len());
-        self.ids.clear();
-        out.ordinary(&text, count);
+        let (text, ids) = (std::mem::take(&mut self.text), std::mem::take(&mut self.ids));
+        let count = ids.len();
+        out.ordinary(&text, &ids);
         self.behind = if text.is_empty() { self.behind.max(count) } else { count.saturating_sub(1) };
         self.late = false;
     }

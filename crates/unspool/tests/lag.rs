@@ -147,3 +147,66 @@ fn text_that_is_not_the_tokens_own_bytes_is_lost_nowhere() {
         }
     }
 }
+
+/// The pieces that an aligner makes of these deltas.
+fn pieces(pair: &Pair, deltas: &[(String, Vec<u32>)]) -> Vec<(String, Vec<u32>)> {
+    let mut aligner = pair.parser(&Request::default(), Prompt::Unknown).expect("a parser").aligner();
+    let mut pieces = Vec::new();
+    let mut take = |text: &str, ids: &[u32]| pieces.push((text.to_owned(), ids.to_vec()));
+    deltas.iter().for_each(|(text, ids)| aligner.push(text, ids, &mut take));
+    aligner.finish(&mut take);
+    pieces
+}
+
+#[test]
+fn an_aligner_gives_one_token_a_piece_however_they_came() {
+    let pair = pair(true);
+    for output in OUTPUTS {
+        let tokens = tokens(output);
+        let singly: Vec<_> = tokens.iter().map(|(id, text)| ((*text).to_owned(), vec![*id])).collect();
+        for held in 0..60 {
+            let late = late(&tokens, |_| held);
+            assert_eq!(pieces(&pair, &late), singly, "{held}");
+            let coarse: Vec<_> = late
+                .chunks(3)
+                .map(|some| {
+                    (
+                        some.iter().map(|(t, _)| t.as_str()).collect(),
+                        some.iter().flat_map(|(_, ids)| ids.clone()).collect(),
+                    )
+                })
+                .collect();
+            assert_eq!(pieces(&pair, &coarse), singly, "{held}, three together");
+        }
+    }
+    let unknown = self::pair(false);
+    let as_they_come = late(&tokens(OUTPUTS[0]), |_| 2);
+    let heard: Vec<_> =
+        as_they_come.iter().filter(|(text, ids)| !text.is_empty() || !ids.is_empty()).cloned().collect();
+    assert_eq!(pieces(&unknown, &as_they_come), heard);
+}
+
+#[test]
+fn tokens_of_a_stop_text_that_was_cut_off_have_no_text() {
+    let pair = pair(true);
+    let parser = || pair.parser(&Request::default(), Prompt::Unknown).expect("a parser");
+    // The stop text is the closer of the thought, or begins within a token.
+    for (cut, said) in [("", "They want"), ("</th", "They want</th")] {
+        let (mut parser, mut message) = (parser(), Message::default());
+        let mut aligner = parser.aligner();
+        let mut aligned: Vec<(String, Vec<u32>)> = Vec::new();
+        let mut take = |text: &str, ids: &[u32]| aligned.push((text.to_owned(), ids.to_vec()));
+        for (text, ids) in [("<think>They", &[1, 10, 11][..]), (" want", &[2]), (cut, &[14])] {
+            parser.push(Delta { text: Some(text), ids }, &mut message);
+            aligner.push(text, ids, &mut take);
+        }
+        parser.cut_off();
+        aligner.cut_off();
+        aligner.finish(&mut take);
+        let finish = parser.finish(Some(FinishReason::Stop), &mut message);
+        assert_eq!((message.reasoning.as_str(), finish.reasoning_tokens), (said, Some(2)));
+        let text: String = aligned.iter().map(|(text, _)| text.as_str()).collect();
+        let ids: Vec<u32> = aligned.into_iter().flat_map(|(_, ids)| ids).collect();
+        assert_eq!((text, &ids[..]), (format!("<think>They want{cut}"), &[1, 10, 11][..]));
+    }
+}

@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::service::json_response;
 use super::{answer_id, checked, event_stream, raw_body};
 use crate::app::App;
-use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason, Tokens};
 use crate::bounds::BodyBounds;
 use crate::error::ApiError;
 use crate::hash::request_hash;
@@ -129,10 +129,10 @@ impl RawFrame {
         let (mut all, mut usage, mut ending) = (String::new(), Value::Null, (Value::Null, Value::Null));
         while let Some(piece) = pieces.next().await {
             match piece? {
-                Piece::Tokens { text, .. } => all.push_str(&text),
+                Piece::Tokens(tokens) => all.push_str(&tokens.text),
                 Piece::Stopped { reason, at } => ending = (word(reason), at.unwrap_or_default()),
                 Piece::Usage { prompt, completion, .. } => usage = counts(prompt, completion),
-                Piece::Prompt(_) | Piece::Native(_) => {}
+                Piece::Prompt(_) | Piece::PromptProbabilities(_) | Piece::Native(_) => {}
             }
         }
         let (reason, at) = ending;
@@ -153,14 +153,14 @@ impl RawFrame {
 
     fn event(&self, piece: Result<Piece, BackendError>, with_usage: bool) -> Option<Value> {
         Some(match piece {
-            Ok(Piece::Tokens { text, .. }) if text.is_empty() => return None,
-            Ok(Piece::Tokens { text, .. }) => {
+            Ok(Piece::Tokens(tokens)) if tokens.text.is_empty() => return None,
+            Ok(Piece::Tokens(Tokens { text, .. })) => {
                 self.body(&json!([{"index": 0, "text": text, "logprobs": null, "finish_reason": null}]))
             }
             Ok(Piece::Stopped { reason, at }) => self.body(&json!([
                 {"index": 0, "text": "", "logprobs": null, "finish_reason": word(reason), "stop_reason": at}
             ])),
-            Ok(Piece::Prompt(_) | Piece::Native(_)) => return None,
+            Ok(Piece::Prompt(_) | Piece::PromptProbabilities(_) | Piece::Native(_)) => return None,
             Ok(Piece::Usage { .. }) if !with_usage => return None,
             Ok(Piece::Usage { prompt, completion, .. }) => {
                 let mut body = self.body(&json!([]));

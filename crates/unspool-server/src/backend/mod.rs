@@ -23,6 +23,7 @@ use crate::capabilities::Capabilities;
 use crate::config::BackendSpec;
 use crate::constraint::Form;
 use crate::error::ApiError;
+use crate::probability::TokenProbability;
 use crate::prompt::RenderedPrompt;
 use crate::request::{ChatRequest, Sampling};
 
@@ -89,7 +90,8 @@ pub trait Backend: Send + Sync {
 #[must_use]
 pub fn capabilities(spec: &BackendSpec) -> Capabilities {
     match spec {
-        BackendSpec::Mock | BackendSpec::Replay(_) => Capabilities::default(),
+        BackendSpec::Mock => mock::CAPABILITIES,
+        BackendSpec::Replay(_) => replay::CAPABILITIES,
         BackendSpec::Remote { kind, .. } => remote::capabilities(*kind),
     }
 }
@@ -122,12 +124,7 @@ pub type Pieces = BoxStream<'static, Result<Piece, BackendError>>;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     /// Output.
-    Tokens {
-        /// Its text.
-        text: String,
-        /// Its token ids; empty: not known.
-        ids: Vec<u32>,
-    },
+    Tokens(Tokens),
     /// The model stopped.
     Stopped {
         /// Why.
@@ -146,12 +143,39 @@ pub enum Piece {
     },
     /// How many tokens the prompt has, told before the end.
     Prompt(u64),
+    /// The log probabilities of the prompt's tokens, in the server's own form.
+    PromptProbabilities(Value),
     /// What a chat server has taken apart already.
     Native(Native),
 }
 
+/// Output as it comes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tokens {
+    /// Its text.
+    pub text: String,
+    /// Its token ids; empty: not known.
+    pub ids: Vec<u32>,
+    /// The log probabilities of its tokens; empty: nobody asked, or they are not known.
+    pub probabilities: Vec<TokenProbability>,
+}
+
+impl Tokens {
+    /// Text with its ids.
+    #[must_use]
+    pub fn new(text: impl Into<String>, ids: impl Into<Vec<u32>>) -> Self {
+        Self { text: text.into(), ids: ids.into(), probabilities: Vec::new() }
+    }
+
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.ids.is_empty() && self.probabilities.is_empty()
+    }
+}
+
 /// A part of an answer that needs no parser.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Native {
     /// A thought.
     Reasoning(String),
@@ -162,6 +186,8 @@ pub enum Native {
         /// Its function.
         name: String,
     },
+    /// The log probabilities of the tokens of the thought that came before.
+    Probabilities(Vec<TokenProbability>),
     /// More of a call's arguments.
     CallArguments {
         /// Which of the server's calls, from 0.

@@ -25,6 +25,7 @@ use unspool_text::{Cutter, Rng, Utf8Decoder};
 
 use super::script::{Script, Token};
 use super::{Backend, BackendError, BackendFault, Job, Pieces, StopReason};
+use crate::capabilities::{Capabilities, NOTHING_BUT_WRITE};
 use crate::error::{ApiError, StartupError};
 use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, NoPrompt, PromptRenderer};
@@ -213,7 +214,14 @@ fn bytes(hex: &str) -> Result<Vec<u8>, String> {
     }
 }
 
+/// What recordings hold beside text.
+pub(super) const CAPABILITIES: Capabilities = Capabilities { token_ids: true, ..NOTHING_BUT_WRITE };
+
 impl Backend for Replay {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         Box::pin(prompt::render(&self.prompts, request))
     }

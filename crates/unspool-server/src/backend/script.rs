@@ -5,7 +5,11 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Piece, Pieces, StopReason};
+use unspool_text::Rng;
+
+use super::{Piece, Pieces, StopReason, Tokens};
+use crate::hash::fnv1a;
+use crate::probability::{Candidate, TokenProbability, TokenWishes};
 use crate::request::Sampling;
 
 /// A whole output, token by token.
@@ -23,10 +27,28 @@ pub(super) struct Token {
     pub(super) id: Option<u32>,
 }
 
+impl Token {
+    /// The token as a piece of output. A script has no probabilities, so those that are wished are made up of the text: the same
+    /// ones each time.
+    fn played(self, wishes: TokenWishes) -> Tokens {
+        let probabilities = match wishes.top {
+            Some(most) => {
+                let mut rng = Rng::new(fnv1a(self.text.as_bytes()));
+                let logprob = -(rng.below(2000) as f64) / 1000.0;
+                let chosen = Candidate::new((self.id, logprob), (&self.text, None), wishes);
+                let others = if most > 0 { vec![chosen.clone()] } else { Vec::new() };
+                vec![TokenProbability::new(chosen, others, wishes)]
+            }
+            None => Vec::new(),
+        };
+        Tokens { text: self.text, ids: self.id.into_iter().collect(), probabilities }
+    }
+}
+
 impl Script {
     /// Plays the script at `rate` tokens a second (0: as fast as it is taken), as far as the request wants it.
     pub(super) fn play(mut self, sampling: &Sampling, rate: f64) -> Pieces {
-        let stopped_at = self.stop_at(&sampling.stop);
+        let (stopped_at, wishes) = (self.stop_at(&sampling.stop), sampling.wishes);
         if let Some(most) = sampling.max_tokens.and_then(|most| usize::try_from(most).ok())
             && self.tokens.len() > most
         {
@@ -39,7 +61,7 @@ impl Script {
         let start = Instant::now();
         let tokens = self.tokens.into_iter().enumerate().map(move |(number, token)| {
             let due = (rate > 0.0).then(|| start + Duration::from_secs_f64((number as f64 / rate).min(1e6)));
-            (due, Piece::Tokens { text: token.text, ids: token.id.into_iter().collect() })
+            (due, Piece::Tokens(token.played(wishes)))
         });
         let pieces = tokens.chain(ending.map(|piece| (None, piece)));
         stream::iter(pieces)
@@ -88,10 +110,10 @@ mod tests {
         let (mut text, mut ending, mut count) = (String::new(), None, 0);
         for piece in pieces {
             match piece.expect("a script does not fail") {
-                Piece::Tokens { text: more, .. } => text.push_str(&more),
+                Piece::Tokens(tokens) => text.push_str(&tokens.text),
                 Piece::Stopped { reason, at } => ending = Some((reason, at)),
                 Piece::Usage { completion, .. } => count = completion,
-                Piece::Prompt(_) | Piece::Native(_) => {}
+                Piece::Prompt(_) | Piece::PromptProbabilities(_) | Piece::Native(_) => {}
             }
         }
         let (reason, at) = ending.expect("a script ends with a reason");

@@ -37,7 +37,7 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub return_diagnostics: bool,
 
-    /// On /v1/completions, have tokens among log probabilities written as `token_id:ID`; for --backend vllm and openai
+    /// Have tokens among log probabilities written as `token_id:ID`; for --backend vllm and openai
     #[cfg_attr(feature = "clap", arg(long))]
     pub return_tokens_as_token_ids: bool,
 

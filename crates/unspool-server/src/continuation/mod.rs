@@ -17,7 +17,7 @@ use futures_util::stream::{self, StreamExt as _};
 use unspool::{Pair, Parser};
 
 use self::state::Continuation;
-use crate::backend::{Backend, BackendError, Job, Piece, Pieces};
+use crate::backend::{Backend, BackendError, Job, Piece, Pieces, Tokens};
 use crate::budget::ReasoningMarkers;
 use crate::config::ServeConfig;
 use crate::constraint::Constrainer;
@@ -84,29 +84,9 @@ impl Continuations {
             job.request = Arc::new(request);
         }
         let counter = budget.map(|budget| self.markers.counter(budget, &job.prompt, parser));
-        let mut continuation = Continuation::new(Arc::clone(self), job, counter, later);
+        let mut continuation = Continuation::new(Arc::clone(self), job, (counter, later), parser.aligner());
         let pieces = continuation.begin(parser).await?;
         Ok(Source::new(pieces, Some(continuation)))
-    }
-
-    /// A piece of several tokens as pieces of one each, where it is known which text is whose.
-    fn single_tokens(&self, text: String, ids: Vec<u32>) -> Vec<(String, Vec<u32>)> {
-        let together = |text, ids| vec![(text, ids)];
-        let Some(table) = self.pair.vocabulary().bytes.as_ref().filter(|_| ids.len() > 1) else {
-            return together(text, ids);
-        };
-        let (mut out, mut at, mut group) = (Vec::new(), 0, Vec::new());
-        let mut end = 0;
-        for id in &ids {
-            group.push(*id);
-            end += table.get(*id).map_or(0, <[u8]>::len);
-            if let Some(part) = text.get(at..end).filter(|part| !part.is_empty()) {
-                out.push((part.to_owned(), std::mem::take(&mut group)));
-                at = end;
-            }
-        }
-        let all = ids.iter().filter_map(|id| table.get(*id)).flatten();
-        if group.is_empty() && all.eq(text.as_bytes().iter()) { out } else { together(text, ids) }
     }
 }
 
@@ -135,7 +115,7 @@ pub enum Kept {
     /// Nothing: the parser goes back to where it was before them.
     Nothing,
     /// These in their place; the parser goes back and reads them.
-    Instead(Vec<(String, Vec<u32>)>),
+    Instead(Vec<Tokens>),
 }
 
 /// The pieces of an answer, from as many requests as it takes.
@@ -174,23 +154,26 @@ impl Source {
             if let Some(piece) = self.continuation.as_mut().and_then(|continuation| continuation.take_ready()) {
                 return Some(Ok(piece));
             }
-            let piece = match self.pieces.next().await? {
-                Ok(piece) => piece,
-                Err(error) => return Some(Err(error)),
-            };
-            match (piece, &mut self.continuation) {
-                (Piece::Tokens { text, ids }, Some(continuation)) if continuation.watches() => {
-                    continuation.split(text, ids);
-                }
-                (piece, continuation) => {
-                    let piece = match continuation {
-                        Some(continuation) => continuation.counted(piece),
-                        None => piece,
-                    };
-                    self.record(&piece);
-                    return Some(Ok(piece));
-                }
+            let next = self.pieces.next().await;
+            if let Some(continuation) = &mut self.continuation
+                && continuation.holds(next.as_ref())
+            {
+                // Tokens that waited for their text come first.
+                let later = std::mem::replace(&mut self.pieces, stream::empty().boxed());
+                self.pieces = stream::iter(next).chain(later).boxed();
+                continue;
             }
+            let piece = match (next?, &mut self.continuation) {
+                (Ok(Piece::Tokens(tokens)), Some(continuation)) if continuation.watches() => {
+                    continuation.split(tokens);
+                    continue;
+                }
+                (Ok(piece), Some(continuation)) => continuation.counted(piece),
+                (Ok(piece), None) => piece,
+                (Err(error), _) => return Some(Err(error)),
+            };
+            self.record(&piece);
+            return Some(Ok(piece));
         }
     }
 
@@ -200,9 +183,9 @@ impl Source {
     }
 
     /// What must be done behind tokens that the parser has read.
-    pub fn turn(&mut self, parser: &Parser, text: &str, ids: &[u32]) -> Turn {
+    pub fn turn(&mut self, parser: &Parser, tokens: &Tokens) -> Turn {
         let Some(continuation) = &mut self.continuation else { return Turn::Settled };
-        let turn = continuation.turn(parser, text, ids);
+        let turn = continuation.turn(parser, tokens);
         self.settle();
         turn
     }
@@ -230,7 +213,7 @@ impl Source {
         let Some(continuation) = &mut self.continuation else { return };
         let settled = continuation.take_settled();
         if self.recorder.is_some() {
-            settled.into_iter().for_each(|(text, ids)| self.record(&Piece::Tokens { text, ids }));
+            settled.into_iter().for_each(|tokens| self.record(&Piece::Tokens(tokens)));
         }
     }
 

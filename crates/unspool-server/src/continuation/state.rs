@@ -4,22 +4,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use unspool::{Parser, PromptToken};
+use serde_json::Value;
+use unspool::{Aligner, Parser, PromptToken};
 
 use super::{Continuations, Kept, Rest, Turn};
-use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, Pieces, StopReason, Tokens};
 use crate::blocking;
 use crate::budget::{BudgetCounter, missing_ids, missing_text};
 use crate::constraint::Start;
+use crate::probability::TokenProbability;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
 /// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
 /// for thousands.
 const MOST_ENDS: u32 = 16;
-
-/// Text and the ids of its tokens.
-type Tokens = (String, Vec<u32>);
 
 /// What has been written of an answer.
 #[derive(Default)]
@@ -32,12 +31,19 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, text: &str, ids: &[u32]) {
-        self.text.push_str(text);
-        self.ids.extend(ids);
-        self.without_ids |= ids.is_empty();
-        self.tokens += (ids.len() as u64).max(1);
+    fn add(&mut self, tokens: &Tokens) {
+        self.text.push_str(&tokens.text);
+        self.ids.extend(&tokens.ids);
+        self.without_ids |= tokens.ids.is_empty();
+        self.tokens += (tokens.ids.len() as u64).max(1);
     }
+}
+
+/// A piece of the backend's, with the probabilities of its tokens.
+fn aligned(text: &str, ids: &[u32], waiting: &mut VecDeque<TokenProbability>) -> Piece {
+    // Of a text without ids, one token is mostly the whole piece.
+    let own = waiting.len().min(ids.len().max(1));
+    Piece::Tokens(Tokens { probabilities: waiting.drain(..own).collect(), ..Tokens::new(text, ids) })
 }
 
 /// An answer on its way.
@@ -48,6 +54,10 @@ pub(super) struct Continuation {
     counter: Option<BudgetCounter>,
     /// The answer has to be begun anew where the reasoning is over.
     later: bool,
+    /// Takes the backend's stream apart into tokens.
+    aligner: Aligner,
+    /// The probabilities of tokens that it holds.
+    probabilities: VecDeque<TokenProbability>,
     written: Written,
     /// Read, but not certain to stay, while a constraint waits for the end of the reasoning.
     open: Vec<Tokens>,
@@ -66,12 +76,19 @@ pub(super) struct Continuation {
 }
 
 impl Continuation {
-    pub(super) fn new(all: Arc<Continuations>, job: Job, counter: Option<BudgetCounter>, later: bool) -> Self {
+    pub(super) fn new(
+        all: Arc<Continuations>,
+        job: Job,
+        (counter, later): (Option<BudgetCounter>, bool),
+        aligner: Aligner,
+    ) -> Self {
         Self {
             all,
             job,
             counter,
             later,
+            aligner,
+            probabilities: VecDeque::new(),
             written: Written::default(),
             open: Vec::new(),
             settled: Vec::new(),
@@ -104,9 +121,26 @@ impl Continuation {
     }
 
     /// Takes tokens of the backend, to be read one by one where that can be.
-    pub(super) fn split(&mut self, text: String, ids: Vec<u32>) {
-        let single = self.all.single_tokens(text, ids).into_iter();
-        self.ready.extend(single.map(|(text, ids)| (Piece::Tokens { text, ids }, false)));
+    pub(super) fn split(&mut self, tokens: Tokens) {
+        let Self { aligner, probabilities, ready, .. } = self;
+        probabilities.extend(tokens.probabilities);
+        aligner.push(&tokens.text, &tokens.ids, &mut |text, ids| {
+            ready.push_back((aligned(text, ids, probabilities), false));
+        });
+    }
+
+    /// Whether tokens still wait for their text where the backend says this, and nothing more of its answer comes; they are to be
+    /// read first.
+    pub(super) fn holds(&mut self, next: Option<&Result<Piece, BackendError>>) -> bool {
+        match next {
+            Some(Ok(Piece::Stopped { at, .. })) if at.as_ref().is_some_and(Value::is_string) => self.aligner.cut_off(),
+            Some(Ok(Piece::Stopped { .. }) | Err(_)) | None => {}
+            Some(Ok(_)) => return false,
+        }
+        let Self { aligner, probabilities, ready, .. } = self;
+        let before = ready.len();
+        aligner.finish(&mut |text, ids| ready.push_back((aligned(text, ids, probabilities), false)));
+        ready.len() > before
     }
 
     pub(super) fn before(&mut self, parser: &Parser) -> bool {
@@ -114,17 +148,17 @@ impl Continuation {
         self.later
     }
 
-    pub(super) fn turn(&mut self, parser: &Parser, text: &str, ids: &[u32]) -> Turn {
+    pub(super) fn turn(&mut self, parser: &Parser, tokens: &Tokens) -> Turn {
         let (thought, was_over) = self.was;
         if let Some(counter) = &mut self.counter {
-            counter.take(text, ids, thought);
+            counter.take(&tokens.text, &tokens.ids, thought);
             if self.forced {
                 counter.end();
             }
         }
         let is_over = self.later && !was_over && parser.reasoning_ended();
         self.later &= !is_over;
-        let tokens = (text.to_owned(), ids.to_vec());
+        let tokens = tokens.clone();
         if self.forced {
             self.settled.push(tokens);
             return Turn::Settled;
@@ -170,8 +204,8 @@ impl Continuation {
     /// Whether the last thing written is the end of a thought.
     fn ends_with_marker(&self) -> bool {
         let end = self.all.markers.end();
-        let ids: Vec<u32> = self.open.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
-        let tail: String = self.open.iter().map(|(text, _)| text.as_str()).collect();
+        let ids: Vec<u32> = self.open.iter().flat_map(|tokens| tokens.ids.iter().copied()).collect();
+        let tail: String = self.open.iter().map(|tokens| tokens.text.as_str()).collect();
         let by_id = self.all.markers.ids_of(end).is_some_and(|end| ids.ends_with(end));
         by_id || !end.is_empty() && tail.trim_end().ends_with(end)
     }
@@ -179,18 +213,17 @@ impl Continuation {
     /// Cuts the last piece behind the end of the thought, if it has that. Its tokens are then not known.
     fn cut_behind_marker(&mut self) -> bool {
         let end = self.all.markers.end();
-        let Some((text, ids)) = self.open.last_mut() else { return false };
-        let Some(at) = text.find(end).filter(|_| !end.is_empty()) else { return false };
-        text.truncate(at + end.len());
-        ids.clear();
+        let Some(last) = self.open.last_mut() else { return false };
+        let Some(at) = last.text.find(end).filter(|_| !end.is_empty()) else { return false };
+        *last = Tokens::new(&last.text[..at + end.len()], []);
         true
     }
 
     /// What is open stays.
     pub(super) fn settle(&mut self) {
-        for (text, ids) in std::mem::take(&mut self.open) {
-            self.written.add(&text, &ids);
-            self.settled.push((text, ids));
+        for tokens in std::mem::take(&mut self.open) {
+            self.written.add(&tokens);
+            self.settled.push(tokens);
         }
     }
 
@@ -201,6 +234,8 @@ impl Continuation {
     /// Asks for the rest of the answer, behind `end` if the reasoning has to end.
     pub(super) async fn go_on(&mut self, end: Option<String>) -> Result<Pieces, BackendError> {
         self.ready.retain(|(_, forced)| *forced);
+        self.aligner.restart();
+        self.probabilities.clear();
         let most = self.job.request.sampling.max_tokens.unwrap_or(self.all.max_tokens);
         // An answer that is as long as it may be is cut as it is.
         if let Some(end) = end.filter(|_| self.written.tokens < most) {
@@ -241,9 +276,9 @@ impl Continuation {
     fn write(&mut self, end: &str) {
         let ids = self.all.markers.ids_of(end).filter(|_| !self.written.without_ids).unwrap_or_default();
         let ids = missing_ids(&self.written.ids, ids).to_vec();
-        let text = missing_text(&self.written.text, end).to_owned();
-        self.written.add(&text, &ids);
-        self.ready.push_back((Piece::Tokens { text, ids }, true));
+        let tokens = Tokens::new(missing_text(&self.written.text, end), ids);
+        self.written.add(&tokens);
+        self.ready.push_back((Piece::Tokens(tokens), true));
     }
 
     /// The prompt with all that was written behind it.

@@ -38,10 +38,14 @@ pub struct ChatBody {
     pub temperature: Option<f64>,
     /// Share of the likeliest tokens.
     pub top_p: Option<f64>,
-    /// Log probabilities, which the gateway does not give.
+    /// Whether the log probabilities of the tokens are told.
     pub logprobs: Option<bool>,
-    /// Likewise.
+    /// So many other tokens are told beside each.
     pub top_logprobs: Option<i64>,
+    /// So many are told beside each token of the prompt.
+    pub prompt_logprobs: Option<i64>,
+    /// Whether the ids of the tokens are told.
+    pub return_token_ids: Option<bool>,
     /// The form of the answer.
     pub response_format: Option<Value>,
     /// vLLM's constraints.
@@ -55,7 +59,7 @@ pub struct ChatBody {
     pub include_diagnostics: Option<bool>,
     /// So many tokens make a chunk of a stream, if the server does not set more.
     pub stream_interval: Option<i64>,
-    /// How tokens are written among log probabilities, of which the gateway gives none.
+    /// Whether tokens are written as their ids among log probabilities.
     pub return_tokens_as_token_ids: Option<bool>,
     /// Whether the prompt ends with the beginning of an answer.
     pub add_generation_prompt: Option<bool>,

@@ -22,6 +22,7 @@ use crate::bounds::not_json;
 use crate::error::ApiError;
 use crate::hash::request_hash;
 use crate::hosted::Ignored;
+use crate::probability::TokenWishes;
 
 /// Most answers to one request.
 const MOST_ANSWERS: i64 = 128;
@@ -86,6 +87,8 @@ pub struct Sampling {
     pub stop: Vec<String>,
     /// Most tokens of the thought.
     pub thinking_budget: Option<u64>,
+    /// What is to be told of the tokens.
+    pub wishes: TokenWishes,
     /// Further fields, for the backend.
     pub others: Map<String, Value>,
 }
@@ -119,7 +122,7 @@ pub enum Delivery {
 }
 
 /// Fields that the gateway answers for itself; all others go on to the backend.
-const OWN_FIELDS: [&str; 36] = [
+const OWN_FIELDS: [&str; 38] = [
     "thinking_token_budget",
     "chat_template",
     "model",
@@ -142,6 +145,8 @@ const OWN_FIELDS: [&str; 36] = [
     "return_diagnostics",
     "stream_interval",
     "return_tokens_as_token_ids",
+    "return_token_ids",
+    "prompt_logprobs",
     "request_id",
     "reasoning_effort",
     "chat_template_kwargs",
@@ -336,9 +341,6 @@ fn refuse(object: &Map<String, Value>, body: &ChatBody) -> Result<(), ApiError> 
             return Err(ApiError::bad_field(field, why));
         }
     }
-    if body.logprobs == Some(true) || body.top_logprobs.is_some_and(|count| count > 0) {
-        return Err(ApiError::bad_field("logprobs", "log probabilities are not available"));
-    }
     if let Some(index) = body.messages.iter().position(|message| message.role == "user" && message.content.is_none()) {
         let message = "a user's message needs a `content`, a text or a list of parts";
         return Err(ApiError::bad_field(&format!("messages[{index}].content"), message));
@@ -401,9 +403,15 @@ fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, Api
         min_tokens = max_tokens.unwrap_or(min_tokens);
     }
     let thinking_budget = thinking_budget(&object)?;
+    let wishes = TokenWishes::read(
+        (body.logprobs, body.top_logprobs),
+        (body.return_tokens_as_token_ids, body.return_token_ids),
+        (body.prompt_logprobs, body.stream == Some(true)),
+    )?;
     let others =
         object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
-    Ok(Sampling { max_tokens, min_tokens, seed: body.seed, stop: stops(body.stop.clone()), thinking_budget, others })
+    let (seed, stop) = (body.seed, stops(body.stop.clone()));
+    Ok(Sampling { max_tokens, min_tokens, seed, stop, thinking_budget, wishes, others })
 }
 
 fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
@@ -461,5 +469,9 @@ fn misfit(path: &str, words: &str) -> ApiError {
         Some(path) => format!("`{path}` does not fit: {words}"),
         None => words.to_owned(),
     };
-    ApiError { param, ..ApiError::bad_body(message) }
+    let error = ApiError { param, ..ApiError::bad_body(message) };
+    match path {
+        "tools" => error.hint("`tools` is a list, of one tool too"),
+        _ => error,
+    }
 }

@@ -207,7 +207,7 @@ pub(crate) struct Folded {
     pub(crate) usage: Option<Value>,
     pub(crate) chunk_usages: Vec<Value>,
     pub(crate) error: Option<Value>,
-    pub(crate) chunks: usize,
+    pub(crate) chunks: Vec<Value>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -245,7 +245,7 @@ impl Folded {
             }
             assert_eq!(data["object"], "chat.completion.chunk");
             assert_eq!(*id.get_or_insert_with(|| data["id"].clone()), data["id"]);
-            out.chunks += 1;
+            out.chunks.push(data.clone());
             let choices = data["choices"].as_array().expect("a chunk has choices");
             match choices.first() {
                 None => out.usage = Some(data["usage"].clone()),

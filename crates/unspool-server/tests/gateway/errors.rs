@@ -55,7 +55,11 @@ async fn bad_fields_are_named() {
         (json!({"top_p": 0}), "top_p"),
         (json!({"stop": ["a", "b", "c", "d", "e"]}), "stop"),
         (json!({"stream_options": {"include_usage": true}}), "stream_options"),
-        (json!({"logprobs": true}), "logprobs"),
+        (json!({"top_logprobs": 2}), "top_logprobs"),
+        (json!({"logprobs": true, "top_logprobs": 101}), "top_logprobs"),
+        (json!({"prompt_logprobs": -2}), "prompt_logprobs"),
+        (json!({"prompt_logprobs": 1, "stream": true}), "prompt_logprobs"),
+        (json!({"prompt_logprobs": 1}), "prompt_logprobs"),
         (json!({"chat_template": "{{ messages }}"}), "chat_template"),
         (json!({"tools": [{"type": "retrieval"}]}), "tools[0]"),
         (json!({"messages": [{"role": "user", "content": null}]}), "messages[0].content"),
@@ -90,6 +94,47 @@ async fn bad_fields_are_named() {
     for choice in [json!("auto"), json!("required"), function("tide")] {
         let error = refused(&gateway, &plain_chat(json!({"tool_choice": choice})), 400).await;
         assert_eq!(error["param"], "tool_choice", "a choice needs tools");
+    }
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_tools_of_other_apis_are_refused_with_a_hint() {
+    let gateway = replaying(&[json!({"text": "a"}), json!({"text": "a"})], pair("qwen3", "hermes")).await;
+    let tide = json!({"type": "function", "function": {"name": "tide"}});
+    let chat_form = "`inputSchema` and Anthropic `input_schema` goes to `parameters`";
+    for (more, param, hint) in [
+        (json!({"tools": tide}), "tools", "`tools` is a list"),
+        (json!({"tools": [{"name": "tide", "inputSchema": {"type": "object"}}]}), "tools[0]", chat_form),
+        (json!({"tools": [{"name": "tide", "input_schema": {"type": "object"}}]}), "tools[0]", chat_form),
+        (
+            json!({"tools": [tide], "tool_choice": {"type": "function", "function": {"name": "tied"}}}),
+            "tool_choice",
+            "did you mean `tide`?",
+        ),
+        (
+            json!({"tools": [tide], "tool_choice": {"type": "function", "function": {"name": "rain"}}}),
+            "tool_choice",
+            "the tools are `tide`",
+        ),
+    ] {
+        let error = refused(&gateway, &chat(more.clone()), 400).await;
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(error["param"] == param && message.contains("hint: ") && message.contains(hint), "{more}: {error}");
+    }
+    let ask = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]});
+    let mut messages = ask.clone();
+    messages["tools"] = json!([{"name": "tide", "inputSchema": {"type": "object"}}]);
+    let response = gateway.post("/v1/messages", &messages).await;
+    assert_eq!(response.status(), 400);
+    let text = response.text().await.expect("there is a body");
+    assert!(text.contains("`inputSchema` is another API's") && text.contains("tools[0].input_schema"), "{text}");
+    // A byte order mark is let pass on each route.
+    for route in ["/v1/chat/completions", "/v1/messages"] {
+        let request =
+            gateway.client.post(format!("{}{route}", gateway.base)).header("content-type", "application/json");
+        let response = request.body(format!("\u{feff}{ask}")).send().await.expect("the gateway answers");
+        assert_eq!(response.status(), 200, "{route}");
     }
     gateway.stop().await;
 }

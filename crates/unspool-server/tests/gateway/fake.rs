@@ -54,7 +54,10 @@ impl Fake {
         std::mem::take(&mut *self.seen.lock().expect("no test panics here"))
     }
 
-    fn events(&self, answer: &Answer) -> Vec<Value> {
+    /// The events of an answer; `asked` is the request for it.
+    fn events(&self, answer: &Answer, asked: &Value) -> Vec<Value> {
+        let tells = ["logprobs", "return_logprob", "n_probs"].iter().any(|key| asked.get(key).is_some());
+        let named = asked.get("return_tokens_as_token_ids") == Some(&Value::Bool(true));
         let mut count = 0;
         let mut events: Vec<Value> = Vec::new();
         let mut held = String::new();
@@ -65,7 +68,11 @@ impl Fake {
             let due = held.len().saturating_sub(self.lag);
             let due = (0..=due).rev().find(|at| held.is_char_boundary(*at)).unwrap_or_default();
             let text: String = held.drain(..due).collect();
-            events.push(self.event(&text, &ids, count));
+            let mut event = self.event(&text, &ids, count);
+            if tells || self.kind == RemoteKind::Tgi {
+                self.tell(&mut event, &ids, named);
+            }
+            events.push(event);
         }
         if !held.is_empty() {
             events.push(self.event(&held, &[], count));
@@ -93,6 +100,48 @@ impl Fake {
         }
     }
 
+    /// Adds what the server tells of these tokens, in its own form.
+    fn tell(&self, event: &mut Value, ids: &[u32], named: bool) {
+        let all = |one: &dyn Fn(u32) -> Value| ids.iter().map(|id| one(*id)).collect::<Vec<_>>();
+        let name = |id: u32| if named { format!("token_id:{id}") } else { text_of(id) };
+        match self.kind {
+            RemoteKind::OpenAi | RemoteKind::Vllm => {
+                event["choices"][0]["logprobs"] = json!({
+                    "tokens": all(&|id| json!(name(id))),
+                    "token_logprobs": all(&|id| json!(logprob(id))),
+                    "top_logprobs": all(&|id| json!({name(id): logprob(id), name(33): -9.0, name(34): -8.0})),
+                    "text_offset": all(&|_| json!(0)),
+                });
+            }
+            RemoteKind::Sglang => {
+                event["meta_info"]["output_token_logprobs"] = json!(all(&|id| json!([logprob(id), id, text_of(id)])));
+                event["meta_info"]["output_top_logprobs"] =
+                    json!(all(&|id| json!([[logprob(id), id, text_of(id)], [-9.0, 33, "!"], [-8.0, 34, "\""]])));
+            }
+            RemoteKind::LlamaCpp => {
+                let told = |id: u32, logprob: f64| json!({"id": id, "token": text_of(id), "bytes": text_of(id).as_bytes(), "logprob": logprob});
+                event["completion_probabilities"] = json!(all(&|id| {
+                    let mut own = told(id, logprob(id));
+                    own["top_logprobs"] = json!([told(id, logprob(id)), told(33, -9.0), told(34, -8.0)]);
+                    own
+                }));
+            }
+            RemoteKind::Tgi => {
+                let token = |id: u32, logprob: f64| json!({"id": id, "text": text_of(id), "logprob": logprob, "special": id >= 256});
+                event["token"]["logprob"] = json!(logprob(ids[0]));
+                event["top_tokens"] = json!([token(ids[0], logprob(ids[0])), token(33, -9.0), token(34, -8.0)]);
+            }
+            RemoteKind::Chat => {
+                let token = |id: u32, logprob: f64| json!({"token": text_of(id), "logprob": logprob, "bytes": text_of(id).as_bytes()});
+                event["choices"][0]["logprobs"] = json!({"content": all(&|id| {
+                    let mut own = token(id, logprob(id));
+                    own["top_logprobs"] = json!([token(id, logprob(id)), token(34, -8.0)]);
+                    own
+                })});
+            }
+        }
+    }
+
     fn ending(&self, count: usize) -> Vec<Value> {
         match self.kind {
             RemoteKind::OpenAi | RemoteKind::Vllm | RemoteKind::Chat => vec![
@@ -116,12 +165,23 @@ async fn answer(State(fake): State<Arc<Fake>>, method: Method, uri: Uri, body: B
     if uri.path() == "/health" {
         return StatusCode::OK.into_response();
     }
-    fake.seen.lock().expect("no test panics here").push(serde_json::from_slice(&body).expect("the gateway sends JSON"));
+    let asked: Value = serde_json::from_slice(&body).expect("the gateway sends JSON");
+    fake.seen.lock().expect("no test panics here").push(asked.clone());
     let Some(answer) = fake.answers.lock().expect("no test panics here").pop_front() else {
         return (StatusCode::BAD_REQUEST, r#"{"error": {"message": "no grammar like this"}}"#).into_response();
     };
-    let events = fake.events(&answer).into_iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
+    let events = fake.events(&answer, &asked).into_iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
     ([("content-type", "text/event-stream")], Body::from(events)).into_response()
+}
+
+/// What a server says of a token: its text, and a log probability that names it.
+pub(crate) fn text_of(id: u32) -> String {
+    let special = SPECIAL.iter().find(|(_, own)| *own == id).map(|(text, _)| (*text).to_owned());
+    special.unwrap_or_else(|| char::from_u32(id).map(String::from).unwrap_or_default())
+}
+
+pub(crate) fn logprob(id: u32) -> f64 {
+    -f64::from(id) / 1000.0
 }
 
 /// The tokens of a text: its special tokens, else its bytes.

@@ -24,7 +24,7 @@ async fn answers_are_the_same_in_fewer_chunks() {
         for interval in [1, 7, 50, 100_000] {
             let gateway = gateway(interval, pair(reasoning, tools), text).await;
             let folded = gateway.streamed(&chat(json!({}))).await;
-            chunks.push(folded.chunks);
+            chunks.push(folded.chunks.len());
             answers.push(folded.one().comparable());
             gateway.stop().await;
         }
@@ -44,7 +44,7 @@ async fn a_request_asks_for_more_and_never_for_less() {
         let body = asked.map_or(json!({}), |asked| json!({"stream_interval": asked}));
         let body = with(json!({"messages": [{"role": "user", "content": "Count."}]}), body);
         let gateway = &gateway;
-        async move { gateway.streamed(&body).await.chunks }
+        async move { gateway.streamed(&body).await.chunks.len() }
     };
     let set = count(None).await;
     assert_eq!(count(Some(1)).await, set);
@@ -73,7 +73,7 @@ async fn all_surfaces_have_the_same_steps() {
     let asked = json!({"stream": true, "messages": [{"role": "user", "content": "Count."}]});
     let stream = gateway.post("/v1/chat/completions", &asked).await.text().await.expect("the stream can be read");
     // Without the chunk of the role; the last one has text, too.
-    assert_eq!((blocks, items), (Folded::of(&stream).chunks - 1, Folded::of(&stream).chunks - 1));
+    assert_eq!((blocks, items), (Folded::of(&stream).chunks.len() - 1, Folded::of(&stream).chunks.len() - 1));
     assert_eq!(blocks, 1 + text.len().div_ceil(10));
     gateway.stop().await;
 }

@@ -24,6 +24,7 @@ mod messages;
 mod mock;
 mod model;
 mod overflow;
+mod probabilities;
 mod remote;
 mod responses;
 mod service;

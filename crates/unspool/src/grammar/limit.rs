@@ -90,6 +90,17 @@ impl FromStr for Limit {
     }
 }
 
+/// What it took to make a grammar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Pieces, which [`Limit::nodes`] bounds.
+    pub nodes: usize,
+    /// Bytes of texts and schemas, which [`Limit::bytes`] bounds.
+    pub bytes: usize,
+    /// Steps of looking at schemas and pieces; eight times [`Limit::nodes`] bounds them.
+    pub steps: usize,
+}
+
 /// So many steps of looking at schemas are allowed for each piece of a grammar.
 const STEPS: usize = 8;
 /// After so many steps it is asked whether anybody still waits.
@@ -149,6 +160,11 @@ impl<'a> Budget<'a> {
             return Err(GrammarError::new("nobody waits for this grammar any more"));
         }
         Ok(())
+    }
+
+    /// What has been taken so far.
+    pub(super) fn spent(&self) -> Work {
+        Work { nodes: self.nodes.get(), bytes: self.bytes.get(), steps: self.steps.get() }
     }
 
     fn exceeded(&self, which: &str) -> GrammarError {

@@ -60,7 +60,7 @@ use reply::Wish;
 use rules::Rules;
 use schema::Place;
 
-pub use limit::Limit;
+pub use limit::{Limit, Work};
 
 /// How strictly calls are held to their schemas, as `--tool-strict-level` says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,6 +114,7 @@ pub struct Grammar {
     rules: Vec<Node>,
     /// It begins with a thought.
     thinks: bool,
+    work: Work,
 }
 
 impl Grammar {
@@ -136,6 +137,12 @@ impl Grammar {
             Node::Json { schema, without } if without.is_nothing() => Some(schema),
             _ => None,
         }
+    }
+
+    /// What it took to make it: how near the limit was.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.work
     }
 
     /// A text that the grammar admits, made of plausible words and values; for a backend that stands in for a model.
@@ -250,7 +257,7 @@ fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar
     let budget = rules.budget;
     budget.take(root.weight())?;
     let (root, rules) = tidy::tidied(root, rules.into_nodes(), budget)?;
-    Ok(Some(Grammar { root, rules, thinks }))
+    Ok(Some(Grammar { root, rules, thinks, work: budget.spent() }))
 }
 
 /// The schema of the answer that a chat request asks for: `response_format` of the kinds `json_schema` and `json_object`,

@@ -127,6 +127,11 @@ impl JsonCopy {
     #[cold]
     fn end_escape(&mut self, input: &str, out: &mut impl JsonOut) -> usize {
         let mut read = 0;
+        if self.scan.escape() != usize::from(self.escape.len) {
+            // A snapshot's that was changed: it is no escape's beginning.
+            let text = std::mem::take(&mut self.escape);
+            pass(text.text(), -text.text().len().cast_signed(), out);
+        }
         while !self.escape.is_empty() {
             let Some(next) = input.as_bytes().get(read..=read) else { break };
             match self.scan.scan(next, JsonScan::DEEPEST).stop {

@@ -1,11 +1,10 @@
 //! Grammars of schemas that hold the same thing many times, and of many and large ones: their size follows that of the schemas,
 //! or the request is refused with the tool and the limit.
 
-use std::time::{Duration, Instant};
-
+use allocation_counter::measure;
 use serde_json::{Map, Value, json};
 use unspool::Pair;
-use unspool::grammar::{GrammarError, Limit, Options};
+use unspool::grammar::{GrammarError, Limit, Options, Work};
 
 use super::machine::Machine;
 use super::pairs::Names;
@@ -206,15 +205,24 @@ fn large_schemas_make_grammars_of_their_size() {
     report(&faults);
 }
 
-/// The time that a grammar takes.
-fn time(pair: &Pair, tools: &Value) -> Duration {
-    let start = Instant::now();
-    sizes(pair, tools, "required").expect("it is within the limit");
-    start.elapsed()
+/// What a grammar takes: pieces, bytes and steps, and allocations with their bytes, which count what is done beside these.
+fn work(pair: &Pair, tools: &Value) -> [u64; 5] {
+    let request = request(&json!({"tools": tools, "tool_choice": "required"}));
+    let mut work = Work::default();
+    let allocated = measure(|| {
+        let grammar = pair.grammar(&request, &Options::default()).expect("it is within the limit");
+        let grammar = grammar.expect("the tools are strict");
+        work = grammar.work();
+        assert!(grammar.structural_tag().is_object() && !grammar.lark().is_empty());
+    });
+    let counted = [work.nodes, work.bytes, work.steps].map(|number| number as u64);
+    [counted[0], counted[1], counted[2], allocated.count_total, allocated.bytes_total]
 }
 
 #[test]
-fn ten_times_as_much_takes_about_ten_times_as_long() {
+fn ten_times_as_much_takes_about_ten_times_the_work() {
+    /// Each part may take so many times as much for ten times the schemas; what grows by doubling takes up to twice its length.
+    const MOST: u64 = 16;
     let mut faults = Vec::new();
     for names in kinds() {
         let pair = names.pair();
@@ -224,16 +232,9 @@ fn ten_times_as_much_takes_about_ten_times_as_long() {
             ("tools", prefixed(30), prefixed(300)),
             ("definitions", chain(100), chain(1000)),
         ] {
-            let (mut least, mut most) = (Duration::MAX, Duration::MAX);
-            // Both in turns, the shortest of each: what else the machine does slows both.
-            for _ in 0..16 {
-                (least, most) = (least.min(time(&pair, &short)), most.min(time(&pair, &long)));
-                if most <= 25 * least {
-                    break;
-                }
-            }
-            if most > 25 * least {
-                faults.push(format!("{what}, {names}: {least:?}, {most:?}"));
+            let (short, long) = (work(&pair, &short), work(&pair, &long));
+            if short.iter().zip(&long).any(|(short, long)| *long > MOST * short) {
+                faults.push(format!("{what}, {names}: {short:?}, {long:?}"));
             }
         }
     }
@@ -291,29 +292,17 @@ fn no_schema_takes_the_stack_or_the_memory() {
 }
 
 #[test]
-fn many_tools_are_made_in_the_time_of_twenty_compiles() {
+fn many_tools_are_made_with_the_work_of_twenty_compiles() {
     let tools = many_tools(60, 10);
-    let time = |work: &dyn Fn()| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    };
     let machine = Machine::new(&[], &[]);
     let schema = format!("%llguidance {{}}\n\nstart: a\na: %json {}\n", tools[0]["function"]["parameters"]);
     let request = request(&json!({"tools": tools, "tool_choice": "required"}));
+    let compile = measure(|| assert!(machine.matcher(&schema).is_ok()));
     let mut faults = Vec::new();
     for names in tool_names() {
         let pair = names.pair();
-        let (mut compile, mut made) = (Duration::MAX, Duration::MAX);
-        // Both in turns, the shortest of each: what else the machine does slows both.
-        for turn in 0..30 {
-            compile = compile.min(time(&|| assert!(machine.matcher(&schema).is_ok())));
-            made = made.min(time(&|| assert!(pair.grammar(&request, &Options::default()).is_ok())));
-            if turn > 1 && made <= 20 * compile {
-                break;
-            }
-        }
-        if made > 20 * compile {
+        let made = measure(|| assert!(pair.grammar(&request, &Options::default()).is_ok()));
+        if made.count_total > 20 * compile.count_total || made.bytes_total > 20 * compile.bytes_total {
             faults.push(format!("{names}: {made:?}, and a compile of one schema takes {compile:?}"));
         }
     }

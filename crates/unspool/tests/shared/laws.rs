@@ -2,6 +2,7 @@
 //!
 //! The first bytes choose the parsers and the settings, the rest is the output of a model. The fuzz target `laws` runs this too.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -28,8 +29,27 @@ thread_local! {
     static PAIRS: RefCell<HashMap<Key, Option<Pair>>> = RefCell::new(HashMap::new());
 }
 
-/// Runs one input; a broken law is a panic.
+/// Runs one input in every way; a broken law is a panic.
+#[allow(dead_code, reason = "the fuzz target takes one way at a time")]
 pub(crate) fn run(data: &[u8]) {
+    with_subject(data, |subject, output, seed| {
+        let whole = Whole::of(subject, output);
+        for way in Way::ALL {
+            way.check(&whole, seed);
+        }
+    });
+}
+
+/// Runs one input at once and in one other way, which the input chooses: many inputs a second find more than many ways of each.
+#[allow(dead_code, reason = "the stable test takes all ways")]
+pub(crate) fn run_one_way(data: &[u8]) {
+    with_subject(data, |subject, output, seed| {
+        let way = Way::ALL[usize::from(seed) % Way::ALL.len()];
+        way.check(&Whole::of(subject, output), seed);
+    });
+}
+
+fn with_subject(data: &[u8], check: impl FnOnce(&Subject, &[u8], u8)) {
     let Some((&[reasoning, tools, settings, seed, bounds], output)) = data.split_first_chunk::<HEAD>() else { return };
     let key = (chosen(&REASONING, reasoning), chosen(&TOOLS, tools), settings % 3);
     let finish = [None, Some(FinishReason::Stop), Some(FinishReason::Length), Some(FinishReason::ToolCalls)]
@@ -138,28 +158,77 @@ impl Subject {
     }
 }
 
-fn check(subject: &Subject, output: &[u8], seed: u8) {
-    let text = String::from_utf8_lossy(output);
-    let whole = subject.run([Delta::text(&text)], false);
-    let name = &subject.name;
-    let characters = || cuts(&text, 1).map(Delta::text);
-    assert_eq!(whole, subject.run(characters(), false), "{name}: by characters");
-    assert_eq!(whole, subject.run(cuts(&text, seed).map(Delta::text), false), "{name}: in cuts");
-    if text.len() < 200 {
-        assert_eq!(whole, subject.run(characters(), true), "{name}: saved and restored");
+/// The answer to a whole output, with which all others are compared.
+struct Whole<'a> {
+    subject: &'a Subject,
+    output: &'a [u8],
+    text: Cow<'a, str>,
+    answer: Answer,
+}
+
+impl<'a> Whole<'a> {
+    fn of(subject: &'a Subject, output: &'a [u8]) -> Self {
+        let text = String::from_utf8_lossy(output);
+        let answer = subject.run([Delta::text(&text)], false);
+        if text.chars().all(|c| c.is_alphabetic() || " ,.!?\n".contains(c)) {
+            plain(&answer, &text, &subject.name);
+        }
+        Self { subject, output, text, answer }
     }
-    let ids: Vec<u32> = text.bytes().map(u32::from).collect();
-    let single = subject.run_counted(ids.chunks(1).map(Delta::ids), false);
-    assert_eq!(whole, single.0, "{name}: ids one by one");
-    assert_eq!(single, subject.run_counted([Delta::ids(&ids)], false), "{name}: ids at once");
-    let raw: Vec<u32> = output.iter().copied().map(u32::from).collect();
+
+    fn is(&self, answer: &Answer, how: &str) {
+        assert_eq!(&self.answer, answer, "{}: {how}", self.subject.name);
+    }
+}
+
+/// How an output comes in.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Characters,
+    Cuts,
+    Saved,
+    Ids,
+    Bytes,
+}
+
+impl Way {
+    const ALL: [Self; 5] = [Self::Characters, Self::Cuts, Self::Saved, Self::Ids, Self::Bytes];
+
+    fn check(self, whole: &Whole<'_>, seed: u8) {
+        let Whole { subject, text, .. } = whole;
+        match self {
+            Self::Characters => whole.is(&subject.run(cuts(text, 1).map(Delta::text), false), "by characters"),
+            Self::Cuts => whole.is(&subject.run(cuts(text, seed).map(Delta::text), false), "in cuts"),
+            // What is saved grows with what is held, so a long output is saved less often.
+            Self::Saved if text.len() < 40 => {
+                whole.is(&subject.run(cuts(text, 1).map(Delta::text), true), "saved and restored at each character");
+            }
+            Self::Saved => {
+                let most = u8::try_from(text.len() / 10).unwrap_or(u8::MAX);
+                whole.is(&subject.run(cuts(text, most).map(Delta::text), true), "saved and restored in cuts");
+            }
+            Self::Ids => ids(whole),
+            Self::Bytes => bytes(whole, seed),
+        }
+    }
+}
+
+/// As ids, one by one and at once.
+fn ids(whole: &Whole<'_>) {
+    let ids: Vec<u32> = whole.text.bytes().map(u32::from).collect();
+    let single = whole.subject.run_counted(ids.chunks(1).map(Delta::ids), false);
+    whole.is(&single.0, "ids one by one");
+    let name = &whole.subject.name;
+    assert_eq!(single, whole.subject.run_counted([Delta::ids(&ids)], false), "{name}: ids at once");
+}
+
+/// As ids of bytes that may not be UTF-8.
+fn bytes(whole: &Whole<'_>, seed: u8) {
+    let raw: Vec<u32> = whole.output.iter().copied().map(u32::from).collect();
     let mean = usize::from(seed % 16) + 1;
-    let (at_once, in_cuts) = ([Delta::ids(&raw)], raw.chunks(mean).map(Delta::ids));
-    let at_once = subject.run_counted(at_once, false);
-    assert_eq!(at_once, subject.run_counted(in_cuts, false), "{name}: bytes that may not be UTF-8");
-    if text.chars().all(|c| c.is_alphabetic() || " ,.!?\n".contains(c)) {
-        plain(&whole, &text, name);
-    }
+    let at_once = whole.subject.run_counted([Delta::ids(&raw)], false);
+    let in_cuts = whole.subject.run_counted(raw.chunks(mean).map(Delta::ids), false);
+    assert_eq!(at_once, in_cuts, "{}: bytes that may not be UTF-8", whole.subject.name);
 }
 
 /// The text in pieces of 1 to `most` characters, by a small generator of its own.

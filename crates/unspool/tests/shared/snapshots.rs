@@ -15,6 +15,8 @@ use unspool::{Delta, Message, Pair, Parser, Prompt, Registry, Request, Setup, Sn
 const HEAD: usize = 3;
 /// Bytes of an edit: which value of the state, and what it becomes.
 const EDIT: usize = 3;
+/// The ways of [`changed`] that make a number larger: by far, and by one.
+const TOO_LARGE: [u8; 2] = [1, 2];
 /// Most edits of one input.
 const MOST: usize = 8;
 
@@ -39,6 +41,33 @@ pub(crate) fn run(data: &[u8]) {
             edited(pair, reply, cut, rest);
         }
     });
+}
+
+/// Every number of states that a parser of each name wrote becomes too large. `cuts`: at so many places of a reply, which differ
+/// from name to name.
+#[allow(dead_code, reason = "the fuzz target finds such edits by itself")]
+pub(crate) fn each_number(cuts: usize) {
+    /// What is read behind the changed state: enough for a marker.
+    const BEHIND: usize = 24;
+    for tools in [false, true] {
+        let half = if tools { Half::Tools } else { Half::Reasoning };
+        for number in 0..u8::try_from(REGISTRY.names(half).len()).expect("fewer names") {
+            let Some((pair, reply)) = pair(number, tools) else { continue };
+            for cut in 0..cuts {
+                let cut = border(&reply, reply.len() * (16 * cut + usize::from(number) % 16) / (16 * cuts));
+                let rest = &reply[cut..border(&reply, cut + BEHIND)];
+                let (outer, state) = written(&pair, &reply[..cut]);
+                for left in 0..count(&state) {
+                    let mut state = state.clone();
+                    let Some(value) = nth(&mut state, &mut { left }).filter(|value| value.is_number()) else {
+                        continue;
+                    };
+                    *value = changed(value, TOO_LARGE[(left + cut) % TOO_LARGE.len()]);
+                    restored(&pair, (outer.clone(), &state), rest);
+                }
+            }
+        }
+    }
 }
 
 fn request() -> Request {
@@ -87,21 +116,38 @@ fn as_it_stands(pair: &Pair, bytes: &[u8]) {
 
 /// A state that a parser wrote, and a few values of it changed.
 fn edited(pair: &Pair, reply: &str, cut: u8, edits: &[u8]) {
-    let cut = (0..=usize::from(cut) % (reply.len() + 1)).rev().find(|at| reply.is_char_boundary(*at)).unwrap_or(0);
-    let mut written = parser(pair);
-    written.push(Delta::text(&reply[..cut]), &mut Message::default());
-    let mut outer = serde_json::to_value(written.snapshot()).expect("a snapshot is JSON");
-    let mut state: Value =
-        outer["state"].as_str().and_then(|text| serde_json::from_str(text).ok()).expect("a state is JSON");
+    let cut = border(reply, usize::from(cut) % (reply.len() + 1));
+    let (outer, mut state) = written(pair, &reply[..cut]);
     for edit in edits.as_chunks::<EDIT>().0.iter().take(MOST) {
         let mut left = usize::from(u16::from_le_bytes([edit[0], edit[1]])) % count(&state);
-        change(&mut state, &mut left, edit[2]);
+        if let Some(value) = nth(&mut state, &mut left) {
+            *value = changed(value, edit[2]);
+        }
     }
+    restored(pair, (outer, &state), &reply[cut..]);
+}
+
+/// The last border of a character up to here.
+fn border(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The snapshot behind a text, and the state that it holds as text.
+fn written(pair: &Pair, text: &str) -> (Value, Value) {
+    let mut parser = parser(pair);
+    parser.push(Delta::text(text), &mut Message::default());
+    let outer = serde_json::to_value(parser.snapshot()).expect("a snapshot is JSON");
+    let state = outer["state"].as_str().and_then(|text| serde_json::from_str(text).ok()).expect("a state is JSON");
+    (outer, state)
+}
+
+/// Goes on from a changed state, whose sum is made to fit.
+fn restored(pair: &Pair, (mut outer, state): (Value, &Value), rest: &str) {
     let text = state.to_string();
     outer["sum"] = sum(text.as_bytes()).into();
     outer["state"] = text.into();
     let snapshot = serde_json::from_value(outer).expect("the outer form is as it was");
-    go_on(parser(pair), snapshot, &reply[cut..]);
+    go_on(parser(pair), snapshot, rest);
 }
 
 /// Either refuses it, or reads on in any cut.
@@ -130,17 +176,16 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Changes the value that so many others precede.
-fn change(value: &mut Value, left: &mut usize, how: u8) -> bool {
+/// The value that so many others precede.
+fn nth<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
     if *left == 0 {
-        *value = changed(value, how);
-        return true;
+        return Some(value);
     }
     *left -= 1;
     match value {
-        Value::Array(items) => items.iter_mut().any(|item| change(item, left, how)),
-        Value::Object(members) => members.values_mut().any(|member| change(member, left, how)),
-        _ => false,
+        Value::Array(items) => items.iter_mut().find_map(|item| nth(item, left)),
+        Value::Object(members) => members.values_mut().find_map(|member| nth(member, left)),
+        _ => None,
     }
 }
 

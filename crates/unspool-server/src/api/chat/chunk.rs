@@ -5,7 +5,8 @@ use serde_json::Value;
 use unspool::Diagnostic;
 
 use crate::config::ReasoningField;
-use crate::reply::{ReplyEvent, TokenCounts};
+use crate::probability::TokenProbability;
+use crate::reply::{Field, ReplyEvent, TokenCounts};
 
 /// The chunks of a stream: what all of them begin with is written once.
 #[derive(Debug)]
@@ -24,7 +25,12 @@ impl Chunks {
     }
 
     /// Writes a chunk. What is written here are texts and numbers, which always become JSON.
-    pub(super) fn write(&self, out: &mut Vec<u8>, choice: Option<&ChunkChoice<'_>>, usage: Option<Usage>) {
+    pub(super) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        choice: Option<&ChunkChoice<'_>>,
+        (usage, prompt_ids): (Option<Usage>, Option<&Value>),
+    ) {
         let start = out.len();
         out.extend_from_slice(&self.head);
         let mut written = Ok(());
@@ -35,6 +41,10 @@ impl Chunks {
         if let Some(usage) = usage {
             out.extend_from_slice(b",\"usage\":");
             written = written.and(serde_json::to_writer(&mut *out, &usage));
+        }
+        if let Some(ids) = prompt_ids {
+            out.extend_from_slice(b",\"prompt_token_ids\":");
+            written = written.and(serde_json::to_writer(&mut *out, ids));
         }
         out.extend_from_slice(b"}\n\n");
         if written.is_err() {
@@ -48,14 +58,63 @@ impl Chunks {
 pub(super) struct ChunkChoice<'a> {
     pub(super) index: usize,
     pub(super) delta: Delta,
-    pub(super) logprobs: Option<()>,
+    pub(super) logprobs: Option<LogProbs>,
     pub(super) finish_reason: Option<&'a str>,
     /// Oddities of the output where the choice ends, if they are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) diagnostics: Option<Vec<Diagnostic>>,
+    /// The ids of its tokens, if they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) token_ids: Option<Vec<u32>>,
     /// Only where the choice ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop_reason: Option<Value>,
+}
+
+/// What is told about a step beside what it says.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) logprobs: LogProbs,
+}
+
+/// The log probabilities of tokens, each in the field to which its text went.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct LogProbs {
+    content: Option<Vec<TokenProbability>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning: Vec<TokenProbability>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallLogProbs>,
+    /// Tokens that are markup alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    markup: Vec<TokenProbability>,
+}
+
+/// Those of one call.
+#[derive(Debug, PartialEq, Serialize)]
+struct CallLogProbs {
+    index: usize,
+    content: Vec<TokenProbability>,
+}
+
+impl LogProbs {
+    pub(super) fn take(&mut self, field: Field, tokens: Vec<TokenProbability>) {
+        match field {
+            Field::Content => self.content.get_or_insert_default().extend(tokens),
+            Field::Reasoning => self.reasoning.extend(tokens),
+            Field::Markup => self.markup.extend(tokens),
+            Field::Call(index) => match self.tool_calls.iter_mut().find(|call| call.index == index) {
+                Some(call) => call.content.extend(tokens),
+                None => self.tool_calls.push(CallLogProbs { index, content: tokens }),
+            },
+        }
+    }
+
+    /// Itself, if it tells of any token.
+    pub(super) fn told(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
 }
 
 /// What is new.
@@ -108,9 +167,9 @@ impl Delta {
         self
     }
 
-    /// Folds the events of a step, its oddities apart. A chat client joins each field for itself, so only the order within a field matters.
-    pub(super) fn of(events: Vec<ReplyEvent>) -> (Self, Vec<Diagnostic>) {
-        let (mut delta, mut diagnostics) = (Self::default(), Vec::new());
+    /// Folds the events of a step, and beside it what is told about it. A chat client joins each field for itself, so only the order within a field matters.
+    pub(super) fn of(events: Vec<ReplyEvent>) -> (Self, Beside) {
+        let (mut delta, mut beside) = (Self::default(), Beside::default());
         for event in events {
             match event {
                 ReplyEvent::Reasoning(text) => append(&mut delta.reasoning, text),
@@ -123,10 +182,11 @@ impl Delta {
                 }),
                 ReplyEvent::CallArguments { index, json } => delta.arguments(index, json),
                 ReplyEvent::CallEnd { .. } => {}
-                ReplyEvent::Note(diagnostic) => diagnostics.push(diagnostic),
+                ReplyEvent::Note(diagnostic) => beside.diagnostics.push(diagnostic),
+                ReplyEvent::Probabilities { field, tokens } => beside.logprobs.take(field, tokens),
             }
         }
-        (delta, diagnostics)
+        (delta, beside)
     }
 
     fn arguments(&mut self, index: usize, json: String) {

@@ -24,7 +24,7 @@ use crate::blocking;
 use crate::config::ReasoningField;
 use crate::constraint::Start;
 use crate::continuation::Source;
-use crate::engine::{Again, Reply};
+use crate::engine::{Again, Reply, Tracker};
 use crate::error::ApiError;
 use crate::hints::Watch;
 use crate::metrics::{Observer, Surface};
@@ -47,6 +47,8 @@ struct Frame {
     reasoning_field: ReasoningField,
     /// Tools of the request that were left out.
     ignored_tools: Option<Value>,
+    /// The prompt's token ids, or null, where the ids of tokens are told.
+    prompt_ids: Option<Value>,
 }
 
 /// Answers a chat request.
@@ -64,7 +66,7 @@ pub(super) async fn serve(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let request = app.chat_request(json_body(&app, &headers, body)?)?;
-    let frame = Frame {
+    let mut frame = Frame {
         id: answer_id("chatcmpl", &headers),
         created: unique::now(),
         model: app.model_name(request.model.as_deref())?,
@@ -73,9 +75,11 @@ pub(super) async fn serve(
         role: role(&app, &request),
         reasoning_field: app.answers().reasoning_field,
         ignored_tools: request.ignored.told(),
+        prompt_ids: None,
     };
     let (delivery, hash) = (request.delivery, request.hash);
-    let replies = replies(&app, request, Surface::Chat).await?;
+    let mut replies = replies(&app, request, Surface::Chat).await?;
+    frame.prompt_ids = replies.first_mut().and_then(Reply::prompt_ids);
     let mut response = match delivery {
         Delivery::Whole => whole::answer(&frame, replies).await?,
         Delivery::Stream { usage, continuous } => stream::answer(frame, replies, stream::Counts { usage, continuous }),
@@ -139,6 +143,11 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
         let content = || app.pair().parser(&request.parse, Prompt::Content).ok();
         let reply = if chats { reply.of_chat_server(Natives::new(&request.parse, content())) } else { reply };
+        // What the client must not see of the thought, its tokens must not tell.
+        let hides = request.parse.include_reasoning == Some(false);
+        let tracker = Tracker::new(request.sampling.wishes, hides, chats);
+        let ids = (!prompt.encoded.is_empty()).then(|| prompt.ids());
+        let reply = if request.sampling.wishes.any() { reply.tracked(tracker, ids.as_deref()) } else { reply };
         let watch = request.parse.wants_calls().then(|| Watch::new(Arc::clone(app.hints())));
         reply.observed(observer).watched(watch).in_steps_of(interval)
     };

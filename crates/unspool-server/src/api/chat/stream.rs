@@ -115,7 +115,8 @@ impl Writer {
             Phase::Roles => {
                 self.phase = Phase::Steps;
                 for index in 0..self.tokens.len() {
-                    self.write(&mut out, &choice(index, Delta::role(&self.frame.role)));
+                    let first = choice(index, Delta::role(&self.frame.role));
+                    self.chunks.write(&mut out, Some(&first), (self.counts_now(), self.frame.prompt_ids.as_ref()));
                 }
                 return Some(out.into());
             }
@@ -156,7 +157,9 @@ impl Writer {
         if let Some(tokens) = self.tokens.get_mut(index) {
             *tokens = step.tokens;
         }
-        let (delta, diagnostics) = Delta::of(step.events);
+        let (delta, beside) = Delta::of(step.events);
+        let (diagnostics, logprobs) = (beside.diagnostics, beside.logprobs.told());
+        let token_ids = self.frame.prompt_ids.is_some().then_some(step.ids);
         let delta = delta.placed(self.frame.reasoning_field);
         if let Some(all) = self.diagnostics.get_mut(index).filter(|_| self.frame.diagnostics) {
             all.extend(diagnostics);
@@ -167,16 +170,23 @@ impl Writer {
                 finish_reason: Some(&ending.reason),
                 stop_reason: Some(ending.stopped_at.unwrap_or_default()),
                 diagnostics: told.filter(|_| self.frame.diagnostics),
+                logprobs,
+                token_ids,
                 ..choice(index, delta)
             };
             self.write(out, &last);
-        } else if !delta.is_empty() {
-            self.write(out, &choice(index, delta));
+        } else if !delta.is_empty() || logprobs.is_some() || token_ids.as_ref().is_some_and(|ids| !ids.is_empty()) {
+            self.write(out, &ChunkChoice { logprobs, token_ids, ..choice(index, delta) });
         }
     }
 
     fn write(&self, out: &mut Vec<u8>, choice: &ChunkChoice<'_>) {
-        self.chunks.write(out, Some(choice), self.counts.continuous.then(|| self.usage()));
+        self.chunks.write(out, Some(choice), (self.counts_now(), None));
+    }
+
+    /// The counts of a chunk, if each has them.
+    fn counts_now(&self) -> Option<Usage> {
+        self.counts.continuous.then(|| self.usage())
     }
 
     fn ending(&mut self, out: &mut Vec<u8>) {
@@ -184,7 +194,7 @@ impl Writer {
             tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer");
             out.extend_from_slice(format!("data: {}\n\n", ApiError::from(error).body()).as_bytes());
         } else if self.counts.usage {
-            self.chunks.write(out, None, Some(self.usage()));
+            self.chunks.write(out, None, (Some(self.usage()), None));
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
     }
@@ -195,5 +205,13 @@ impl Writer {
 }
 
 fn choice(index: usize, delta: Delta) -> ChunkChoice<'static> {
-    ChunkChoice { index, delta, logprobs: None, finish_reason: None, diagnostics: None, stop_reason: None }
+    ChunkChoice {
+        index,
+        delta,
+        logprobs: None,
+        finish_reason: None,
+        diagnostics: None,
+        token_ids: None,
+        stop_reason: None,
+    }
 }

@@ -7,7 +7,7 @@ use unspool::{Diagnostic, ToolCall};
 
 use super::super::service::json_response;
 use super::Frame;
-use super::chunk::Usage;
+use super::chunk::{LogProbs, Usage};
 use crate::backend::BackendError;
 use crate::engine::Reply;
 use crate::error::ApiError;
@@ -16,7 +16,8 @@ use crate::reply::{Ending, ReplyEvent, TokenCounts};
 
 /// Waits for all answers and gives them.
 pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Response, ApiError> {
-    let answers = try_join_all(replies.into_iter().map(Answer::of)).await?;
+    let mut answers = try_join_all(replies.into_iter().map(Answer::of)).await?;
+    let prompt_logprobs = answers.first_mut().and_then(|answer| answer.prompt_probabilities.take());
     let tokens: Vec<TokenCounts> = answers.iter().map(|answer| answer.tokens).collect();
     let choices: Vec<Value> =
         answers.into_iter().enumerate().map(|(index, answer)| answer.choice(index, frame)).collect();
@@ -29,7 +30,8 @@ pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Respons
         "service_tier": null,
         "system_fingerprint": null,
         "usage": Usage::of(&tokens, frame.counts_reasoning),
-        "prompt_logprobs": null,
+        "prompt_logprobs": prompt_logprobs,
+        "prompt_token_ids": frame.prompt_ids,
         "kv_transfer_params": null,
     });
     tell(frame.ignored_tools.as_ref(), &mut whole);
@@ -43,6 +45,9 @@ struct Answer {
     content: String,
     calls: Vec<ToolCall>,
     diagnostics: Vec<Diagnostic>,
+    logprobs: LogProbs,
+    ids: Vec<u32>,
+    prompt_probabilities: Option<Value>,
     ending: Option<Ending>,
     tokens: TokenCounts,
 }
@@ -57,8 +62,10 @@ impl Answer {
             }
             answer.tokens = step.tokens;
             answer.ending = step.ending;
+            answer.ids.extend(step.ids);
             step.events.into_iter().for_each(|event| answer.take(event));
         }
+        answer.prompt_probabilities = reply.prompt_probabilities();
         Ok(answer)
     }
 
@@ -74,6 +81,7 @@ impl Answer {
             }
             ReplyEvent::CallEnd { .. } => {}
             ReplyEvent::Note(diagnostic) => self.diagnostics.push(diagnostic),
+            ReplyEvent::Probabilities { field, tokens } => self.logprobs.take(field, tokens),
         }
     }
 
@@ -99,8 +107,8 @@ impl Answer {
         }
         let (reason, stopped_at) = self.ending.map(|ending| (ending.reason, ending.stopped_at)).unzip();
         let mut choice = json!({
-            "index": index, "message": message, "logprobs": null, "finish_reason": reason,
-            "stop_reason": stopped_at.flatten(), "token_ids": null,
+            "index": index, "message": message, "logprobs": self.logprobs.told(), "finish_reason": reason,
+            "stop_reason": stopped_at.flatten(), "token_ids": frame.prompt_ids.as_ref().map(|_| self.ids),
         });
         if frame.diagnostics {
             choice["diagnostics"] = json!(self.diagnostics);

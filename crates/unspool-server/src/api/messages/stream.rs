@@ -58,6 +58,8 @@ impl Writer {
                 };
                 self.delta(&delta, out);
             }
+            // This API has no place for them.
+            BlockEvent::Probabilities(_) => {}
             BlockEvent::Close { complete } => {
                 match self.open.take() {
                     Some(Block::Thought) => {

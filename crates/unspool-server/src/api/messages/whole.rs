@@ -61,7 +61,7 @@ impl Content {
         match (event, &mut self.open) {
             (BlockEvent::Open(block), open) => *open = Some((block, String::new())),
             (BlockEvent::More(more), Some((_, text))) => text.push_str(&more),
-            (BlockEvent::More(_), None) => {}
+            (BlockEvent::More(_), None) | (BlockEvent::Probabilities(_), _) => {}
             (BlockEvent::Close { complete }, open) => {
                 let Some((block, text)) = open.take() else { return };
                 self.blocks.push(match block {

@@ -57,7 +57,8 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 
 /// What this API calls the fields of a chat request.
-const NAMES: [(&str, &str); 4] = [
+const NAMES: [(&str, &str); 5] = [
+    ("logprobs", "include"),
     ("messages", "input"),
     ("max_completion_tokens", "max_output_tokens"),
     ("response_format", "text.format"),
@@ -86,6 +87,11 @@ pub(super) fn chat_body(
     if let Some(most) = parsed.max_output_tokens {
         chat.insert("max_completion_tokens".to_owned(), most.into());
     }
+    // As in vLLM, a number alone asks for nothing.
+    if asks_for_probabilities(parsed) {
+        chat.insert("logprobs".to_owned(), true.into());
+        chat.insert("top_logprobs".to_owned(), parsed.top_logprobs.unwrap_or_default().into());
+    }
     if let Some(effort) = parsed.reasoning.as_ref().and_then(|reasoning| reasoning.effort.clone()) {
         chat.insert("reasoning_effort".to_owned(), effort.into());
     }
@@ -102,6 +108,11 @@ pub(super) fn chat_body(
     Ok((Value::Object(chat), tools))
 }
 
+/// Whether log probabilities are to be told.
+pub(super) fn asks_for_probabilities(parsed: &ResponsesBody) -> bool {
+    parsed.include.iter().flatten().any(|what| what == "message.output_text.logprobs")
+}
+
 fn refuse(body: &Map<String, Value>, parsed: &ResponsesBody) -> Result<(), ApiError> {
     for (field, why) in REFUSED {
         if body.get(field).is_some_and(|value| !value.is_null()) {
@@ -110,11 +121,6 @@ fn refuse(body: &Map<String, Value>, parsed: &ResponsesBody) -> Result<(), ApiEr
     }
     if parsed.background == Some(true) {
         return Err(ApiError::bad_field("background", "`background` is refused: answers are given at once"));
-    }
-    let logprobs = parsed.include.iter().flatten().any(|what| what == "message.output_text.logprobs");
-    if logprobs || parsed.top_logprobs.is_some_and(|count| count > 0) {
-        let field = if logprobs { "include" } else { "top_logprobs" };
-        return Err(ApiError::bad_field(field, "log probabilities are not available"));
     }
     Ok(())
 }

@@ -27,6 +27,9 @@ struct Open {
     id: String,
     kind: Kind,
     text: String,
+    /// The log probabilities of its tokens, and those of the text that comes next.
+    logprobs: Vec<Value>,
+    next: Vec<Value>,
 }
 
 enum Kind {
@@ -57,6 +60,10 @@ impl Items {
         match event {
             BlockEvent::Open(block) => self.begin(block, sink),
             BlockEvent::More(text) => self.more(&text, sink),
+            BlockEvent::Probabilities(tokens) => {
+                let text = self.open.as_mut().filter(|open| matches!(open.kind, Kind::Text));
+                text.into_iter().for_each(|open| open.next.extend(tokens.iter().map(|token| json!(token))));
+            }
             BlockEvent::Close { complete } => self.close(complete && !cut, sink),
         }
     }
@@ -70,7 +77,8 @@ impl Items {
                 own => ("fc", Kind::Call { call_id, own }),
             },
         };
-        let open = Open { id: format!("{prefix}_{:016x}", unique::number()), kind, text: String::new() };
+        let id = format!("{prefix}_{:016x}", unique::number());
+        let open = Open { id, kind, text: String::new(), logprobs: Vec::new(), next: Vec::new() };
         let index = self.done.len();
         sink("output_item.added", json!({"output_index": index, "item": open.item("in_progress", true)}));
         if let Some(part) = open.part() {
@@ -92,7 +100,12 @@ impl Items {
             return;
         }
         open.text.push_str(&delta);
-        sink(name, open.placed(index, "delta", delta.into()));
+        let mut data = open.placed(index, "delta", delta.into());
+        if !open.next.is_empty() {
+            data["logprobs"] = json!(open.next);
+            open.logprobs.append(&mut open.next);
+        }
+        sink(name, data);
     }
 
     fn close(&mut self, complete: bool, sink: &mut impl Sink) {
@@ -113,6 +126,9 @@ impl Items {
             Kind::Custom { .. } => ("custom_tool_call_input.done", "input"),
         };
         let mut data = open.placed(index, key, text);
+        if !open.logprobs.is_empty() {
+            data["logprobs"] = json!(open.logprobs);
+        }
         if let Kind::Call { own, .. } = &open.kind {
             data["name"] = own.name.as_str().into();
         }
@@ -168,7 +184,9 @@ impl Open {
     fn part(&self) -> Option<Value> {
         match self.kind {
             Kind::Thought => Some(json!({"type": "reasoning_text", "text": self.text})),
-            Kind::Text => Some(json!({"type": "output_text", "text": self.text, "annotations": [], "logprobs": []})),
+            Kind::Text => {
+                Some(json!({"type": "output_text", "text": self.text, "annotations": [], "logprobs": self.logprobs}))
+            }
             Kind::Call { .. } | Kind::Custom { .. } => None,
         }
     }

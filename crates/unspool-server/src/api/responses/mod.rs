@@ -120,9 +120,10 @@ async fn answer(
     if let Some(ignored) = tools.ignored().told() {
         fixed.insert("ignored_tools".to_owned(), ignored);
     }
-    let frame = Frame { fixed, notes: Notes::new(request.diagnostics), sealed };
+    let mut frame = Frame { fixed, notes: Notes::new(request.diagnostics), sealed, tokens: Told::default() };
     let hash = request.hash;
-    let reply = chat::reply(app, request, Surface::Responses).await?;
+    let mut reply = chat::reply(app, request, Surface::Responses).await?;
+    frame.tokens.prompt_ids = reply.prompt_ids();
     let mut response = if parsed.stream == Some(true) {
         sse::answer(reply, stream::Writer::new(frame, tools), app.http().keep_alive())
     } else {
@@ -142,9 +143,11 @@ async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Respo
         if step.anew {
             blocks = Blocks::default();
             items.forget();
+            frame.tokens.ids.clear();
             frame.notes.forget();
         }
         frame.notes.take(&step.events);
+        frame.tokens.ids.extend(step.ids);
         for event in blocks.take(step.events) {
             items.take(event, false, &mut nobody);
         }
@@ -155,6 +158,7 @@ async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Respo
     for event in blocks.finish() {
         items.take(event, outcome != Outcome::Completed, &mut nobody);
     }
+    frame.tokens.prompt_logprobs = reply.prompt_probabilities();
     Ok(json_response(&frame.response(&outcome, items.done(), Some(reply.tokens()))))
 }
 
@@ -195,6 +199,18 @@ struct Frame {
     notes: Notes,
     /// Thoughts are given in envelopes too.
     sealed: bool,
+    /// What is told of tokens beside the items.
+    tokens: Told,
+}
+
+/// What is told of the tokens of a response, where it is asked for.
+#[derive(Default)]
+struct Told {
+    /// The ids of the prompt, or null; they say that ids are told.
+    prompt_ids: Option<Value>,
+    ids: Vec<u32>,
+    /// The log probabilities of the prompt.
+    prompt_logprobs: Option<Value>,
 }
 
 impl Frame {
@@ -223,7 +239,7 @@ impl Frame {
             "text": {"format": format},
             "tool_choice": or("tool_choice", json!("auto")),
             "tools": parsed.tools.clone().unwrap_or_default(),
-            "top_logprobs": 0,
+            "top_logprobs": parsed.top_logprobs.unwrap_or_default(),
             "top_p": parsed.top_p,
             "truncation": parsed.truncation.as_deref().unwrap_or("disabled"),
             "user": given("user"),
@@ -247,6 +263,13 @@ impl Frame {
         response.insert("incomplete_details".to_owned(), incomplete);
         response.insert("output".to_owned(), output.into());
         response.insert("usage".to_owned(), tokens.map(usage).unwrap_or_default());
+        if let Some(prompt) = self.tokens.prompt_ids.as_ref().filter(|_| *outcome != Outcome::Running) {
+            response.insert("prompt_token_ids".to_owned(), prompt.clone());
+            response.insert("token_ids".to_owned(), json!(self.tokens.ids));
+        }
+        if let Some(told) = &self.tokens.prompt_logprobs {
+            response.insert("prompt_logprobs".to_owned(), told.clone());
+        }
         if let Some(notes) = self.notes.told().filter(|_| *outcome != Outcome::Running) {
             response.insert("diagnostics".to_owned(), notes);
         }

@@ -62,6 +62,7 @@ impl sse::Writer for Writer {
     fn step(&mut self, step: Step, out: &mut Vec<u8>) {
         self.tokens = step.tokens;
         self.frame.notes.take(&step.events);
+        self.frame.tokens.ids.extend(step.ids);
         let events = self.blocks.take(step.events);
         self.items(events, false, out);
         if let Some(ending) = step.ending {

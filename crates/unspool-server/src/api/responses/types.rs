@@ -32,7 +32,7 @@ pub(crate) struct ResponsesBody {
     pub(crate) truncation: Option<String>,
     /// Asks for more than the answer.
     pub(crate) include: Option<Vec<String>>,
-    /// Log probabilities, which the gateway does not give.
+    /// So many other tokens are told beside each one of the text; with `include: ["message.output_text.logprobs"]`.
     pub(crate) top_logprobs: Option<i64>,
     /// Answers later, which the gateway does not.
     pub(crate) background: Option<bool>,

@@ -21,6 +21,7 @@ use super::markers::markers;
 use super::script::{Script, Token};
 use super::{Backend, BackendError, BackendFault, Job, Pieces, StopReason};
 use crate::budget::ReasoningMarkers;
+use crate::capabilities::{Capabilities, NOTHING_BUT_WRITE};
 use crate::error::ApiError;
 use crate::hash::fnv1a;
 use crate::prompt::RenderedPrompt;
@@ -166,7 +167,15 @@ impl Mock {
     }
 }
 
+/// What the mock can do beside writing: it makes up the probabilities of its tokens.
+pub(super) const CAPABILITIES: Capabilities =
+    Capabilities { probabilities: true, token_ids: true, ..NOTHING_BUT_WRITE };
+
 impl Backend for Mock {
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
         // Counted piece by piece: nobody reads the prompt, so it is never put together, and says nothing about how the reply
         // begins.

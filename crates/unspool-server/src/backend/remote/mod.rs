@@ -14,7 +14,6 @@
 
 mod dialect;
 mod http;
-mod lag;
 mod overflow;
 mod pool;
 mod sse;
@@ -37,7 +36,6 @@ use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
 use self::http::{Http, fault, read_limited};
-use self::lag::Lagging;
 use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
@@ -105,9 +103,7 @@ impl Remote {
         let request = self.http.post(lease.base(), self.dialect.path(), body).header(ACCEPT, "text/event-stream");
         let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
         if response.status().is_success() {
-            let reader = self.dialect.reader(job);
-            let reader = if self.dialect.lags(job) { Lagging::behind(reader, &self.asking.pair) } else { reader };
-            return Ok(stream::pieces(response, reader, self.http.silence()));
+            return Ok(stream::pieces(response, self.dialect.reader(job, &self.asking), self.http.silence()));
         }
         Err(constrained(refusal(response).await, job))
     }

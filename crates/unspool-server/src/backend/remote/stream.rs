@@ -143,7 +143,6 @@ impl Outbox {
             return;
         }
         if data.trim_ascii() == b"[DONE]" {
-            self.rest();
             self.over = true;
             return;
         }
@@ -151,12 +150,15 @@ impl Outbox {
         let (ready, stopped, bytes) = (&mut self.ready, &mut self.stopped, &mut self.bytes);
         let read = self.reader.read(data, &mut |piece| {
             match &piece {
-                Piece::Tokens { text, ids } => *bytes += text.len() + size_of_val(ids.as_slice()),
+                Piece::Tokens(tokens) => {
+                    *bytes += tokens.text.len() + size_of_val(tokens.ids.as_slice());
+                }
                 Piece::Stopped { .. } => *stopped = true,
                 Piece::Native(Native::Reasoning(text) | Native::CallArguments { json: text, .. }) => {
                     *bytes += text.len();
                 }
                 Piece::Native(Native::CallStart { id, name }) => *bytes += id.len() + name.len(),
+                Piece::Native(Native::Probabilities(_)) | Piece::PromptProbabilities(_) => {}
                 Piece::Usage { .. } | Piece::Prompt(_) => {}
             }
             ready.push_back(Ok(piece));
@@ -169,17 +171,8 @@ impl Outbox {
         }
     }
 
-    /// What the reader has kept back.
-    fn rest(&mut self) {
-        let ready = &mut self.ready;
-        self.reader.end(&mut |piece| ready.push_back(Ok(piece)));
-    }
-
     /// After an error nothing follows; once the model has stopped, an error takes nothing away.
     fn fail(&mut self, error: BackendError) {
-        if !self.over {
-            self.rest();
-        }
         if !self.over && !self.stopped {
             self.ready.push_back(Err(error));
         }

@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 use unspool::ToolChoice;
 
 use super::{Asking, Dialect, Reader, broken_off, seed, unreadable};
-use crate::backend::{BackendError, BackendFault, Job, Native, Piece, ServerFacts, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Native, Piece, ServerFacts, StopReason, Tokens};
 use crate::capabilities::Capabilities;
+use crate::probability::TokenProbability;
 use crate::request::ChatRequest;
 
 #[derive(Debug)]
@@ -18,6 +19,7 @@ impl Dialect for Chat {
         Capabilities {
             notation_hint: "leave the flag out: a chat server is told what the client sent",
             chats: true,
+            probabilities: true,
             ..Capabilities::default()
         }
     }
@@ -48,6 +50,10 @@ impl Dialect for Chat {
         if sampling.min_tokens > 0 {
             set("min_tokens", json!(sampling.min_tokens));
         }
+        if let Some(top) = sampling.wishes.top {
+            set("logprobs", json!(true));
+            set("top_logprobs", json!(top));
+        }
         if let Some(seed) = seed(job) {
             set("seed", json!(seed));
         }
@@ -75,7 +81,7 @@ impl Dialect for Chat {
         body
     }
 
-    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
+    fn reader(&self, _job: &Job, _asking: &Asking) -> Box<dyn Reader> {
         Box::new(Events::default())
     }
 }
@@ -148,8 +154,15 @@ struct Choice {
     index: Option<u64>,
     delta: Option<Said>,
     message: Option<Said>,
+    logprobs: Option<Told>,
     finish_reason: Option<String>,
     stop_reason: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    content: Option<Vec<TokenProbability>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -213,7 +226,8 @@ impl Reader for Events {
                 let message = format!("the backend sent a choice with the index {index}, which nobody asked for");
                 return Err(BackendError::new(BackendFault::BadAnswer, message));
             }
-            self.said(choice.delta.or(choice.message).unwrap_or_default(), take);
+            let told = choice.logprobs.and_then(|told| told.content).unwrap_or_default();
+            self.said(choice.delta.or(choice.message).unwrap_or_default(), told, take);
             if let Some(word) = choice.finish_reason {
                 // Whether there are calls is seen here.
                 let calls = ["tool_calls", "function_call"].contains(&word.as_str());
@@ -232,16 +246,20 @@ impl Reader for Events {
 }
 
 impl Events {
-    fn said(&mut self, said: Said, take: &mut dyn FnMut(Piece)) {
+    /// What is told of tokens goes with the text, else with the thought; which of both a whole message's are is not known.
+    fn said(&mut self, said: Said, mut told: Vec<TokenProbability>, take: &mut dyn FnMut(Piece)) {
         let thoughts = [said.reasoning, said.reasoning_content];
         if let Some(thought) = thoughts.into_iter().flatten().find(|text| !text.is_empty()) {
             take(Piece::Native(Native::Reasoning(thought)));
+            if said.content.as_ref().is_none_or(String::is_empty) && !told.is_empty() {
+                take(Piece::Native(Native::Probabilities(std::mem::take(&mut told))));
+            }
         }
         for part in said.tool_calls.into_iter().flatten() {
             self.call(part, take);
         }
         if let Some(text) = said.content.filter(|text| !text.is_empty()) {
-            take(Piece::Tokens { text, ids: Vec::new() });
+            take(Piece::Tokens(Tokens { text, ids: Vec::new(), probabilities: told }));
         }
     }
 

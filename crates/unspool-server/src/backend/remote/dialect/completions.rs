@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use unspool::PromptToken;
+use unspool::{Pair, PromptToken};
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, prompt, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, BackendFault, Job, Piece, ServerFacts, StopReason};
+use crate::backend::{BackendError, BackendFault, Job, Piece, ServerFacts, StopReason, Tokens};
 use crate::capabilities::{Capabilities, Notation, Waits};
+use crate::probability::{Candidate, TokenProbability, TokenWishes};
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
@@ -27,6 +28,9 @@ const VLLM: Capabilities = Capabilities {
     keeps_budgets: true,
     chats: false,
     log_probabilities: true,
+    probabilities: true,
+    prompt_probabilities: true,
+    token_ids: true,
 };
 
 /// Of any other completions server nothing is known but that it continues a text.
@@ -39,6 +43,9 @@ const PLAIN: Capabilities = Capabilities {
     keeps_budgets: false,
     chats: false,
     log_probabilities: true,
+    probabilities: true,
+    prompt_probabilities: false,
+    token_ids: false,
 };
 
 impl Dialect for Completions {
@@ -66,16 +73,30 @@ impl Dialect for Completions {
             set("model", json!(model));
         }
         set("prompt", if self.ids { prompt(job) } else { json!(job.prompt.text) });
-        set("stream", json!(true));
+        // What is told of the prompt's tokens is not there in streams.
+        let streams = sampling.wishes.prompt.is_none();
+        set("stream", json!(streams));
         // Who counts no tokens here is told at the beginning how many the prompt has.
         let continuous = self.ids && job.prompt.tokens.is_none();
-        set(
-            "stream_options",
-            match continuous {
-                true => json!({"include_usage": true, "continuous_usage_stats": true}),
-                false => json!({"include_usage": true}),
-            },
-        );
+        if streams {
+            set(
+                "stream_options",
+                match continuous {
+                    true => json!({"include_usage": true, "continuous_usage_stats": true}),
+                    false => json!({"include_usage": true}),
+                },
+            );
+        }
+        if let Some(most) = sampling.wishes.prompt {
+            set("prompt_logprobs", json!(most));
+        }
+        if let Some(top) = sampling.wishes.top {
+            set("logprobs", json!(top));
+            // Texts of tokens are not all different, and not all are text.
+            if self.ids && knows_ids(job, asking) {
+                set("return_tokens_as_token_ids", json!(true));
+            }
+        }
         set("max_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
         // Others than these may refuse what OpenAI's API does not have.
         let extends = self.ids || asking.extends(facts);
@@ -110,13 +131,8 @@ impl Dialect for Completions {
         body
     }
 
-    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
-        Box::new(Events::default())
-    }
-
-    fn lags(&self, job: &Job) -> bool {
-        // The server waits for what may become a stop text.
-        self.ids && job.sampling().stop.iter().any(|stop| stop.len() > 1)
+    fn reader(&self, job: &Job, asking: &Asking) -> Box<dyn Reader> {
+        Box::new(Events { prompt_told: false, wishes: job.sampling().wishes, pair: asking.pair.clone() })
     }
 
     fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
@@ -164,9 +180,20 @@ struct Choice {
     index: Option<u64>,
     text: Option<String>,
     token_ids: Option<Vec<u32>>,
+    logprobs: Option<Probabilities>,
+    prompt_logprobs: Option<Value>,
     finish_reason: Option<String>,
     stop_reason: Option<Value>,
     matched_stop: Option<Value>,
+}
+
+/// A list for each thing that is told of the tokens.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Probabilities {
+    tokens: Vec<String>,
+    token_logprobs: Vec<Option<f64>>,
+    top_logprobs: Option<Vec<Option<Map<String, Value>>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -183,10 +210,42 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-#[derive(Debug, Default)]
 struct Events {
     /// The prompt's tokens are told already.
     prompt_told: bool,
+    wishes: TokenWishes,
+    /// Knows the texts of tokens.
+    pair: Pair,
+}
+
+/// Whether the texts of tokens are known by their ids, or nobody asks for the texts.
+fn knows_ids(job: &Job, asking: &Asking) -> bool {
+    asking.pair.vocabulary().bytes.is_some() || job.sampling().wishes.as_ids
+}
+
+impl Events {
+    /// The tokens' log probabilities.
+    fn probabilities(&self, told: Probabilities) -> Vec<TokenProbability> {
+        let mut tops = told.top_logprobs.unwrap_or_default().into_iter();
+        let tokens = told.tokens.iter().zip(told.token_logprobs);
+        tokens
+            .map(|(token, logprob)| {
+                let others = tops.next().flatten().unwrap_or_default();
+                let others = others.iter().filter_map(|(token, own)| Some(self.candidate(token, own.as_f64()?)));
+                let chosen = self.candidate(token, logprob.unwrap_or(f64::NEG_INFINITY));
+                TokenProbability::new(chosen, others.collect(), self.wishes)
+            })
+            .collect()
+    }
+
+    fn candidate(&self, token: &str, logprob: f64) -> Candidate {
+        let id: Option<u32> = token.strip_prefix("token_id:").and_then(|id| id.parse().ok());
+        let bytes = id.and_then(|id| self.pair.vocabulary().bytes.as_ref()?.get(id));
+        match bytes {
+            Some(bytes) => Candidate::new((id, logprob), (&String::from_utf8_lossy(bytes), Some(bytes)), self.wishes),
+            None => Candidate::new((None, logprob), (token, None), self.wishes),
+        }
+    }
 }
 
 impl Reader for Events {
@@ -206,9 +265,16 @@ impl Reader for Events {
                 let message = format!("the backend sent a choice with the index {index}, which nobody asked for");
                 return Err(BackendError::new(BackendFault::BadAnswer, message));
             }
-            let (text, ids) = (choice.text.unwrap_or_default(), choice.token_ids.unwrap_or_default());
-            if !text.is_empty() || !ids.is_empty() {
-                take(Piece::Tokens { text, ids });
+            if let Some(told) = choice.prompt_logprobs.filter(|told| !told.is_null()) {
+                take(Piece::PromptProbabilities(told));
+            }
+            let tokens = Tokens {
+                text: choice.text.unwrap_or_default(),
+                ids: choice.token_ids.unwrap_or_default(),
+                probabilities: choice.logprobs.map(|told| self.probabilities(told)).unwrap_or_default(),
+            };
+            if !tokens.is_empty() {
+                take(Piece::Tokens(tokens));
             }
             if let Some(word) = choice.finish_reason {
                 stopped = true;
@@ -233,12 +299,18 @@ impl Reader for Events {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use unspool::{Registry, Setup};
 
     use super::super::error_message;
     use super::*;
 
+    fn events() -> Events {
+        let pair = Registry::builtin().pair(&Setup::default()).expect("no names");
+        Events { prompt_told: false, wishes: TokenWishes::default(), pair }
+    }
+
     fn read(data: &[u8], mut take: impl FnMut(Piece)) -> Result<(), BackendError> {
-        Events::default().read(data, &mut take)
+        events().read(data, &mut take)
     }
 
     #[test]
@@ -260,8 +332,8 @@ mod tests {
         })
         .expect("it can be read");
         let expected = [
-            Piece::Tokens { text: "a".into(), ids: vec![] },
-            Piece::Tokens { text: String::new(), ids: vec![7] },
+            Piece::Tokens(Tokens::new("a", [])),
+            Piece::Tokens(Tokens::new("", [7])),
             Piece::Usage { prompt: 3, completion: 4, cached: Some(2) },
             Piece::Stopped { reason: StopReason::Stop, at: Some(json!(9)) },
         ];

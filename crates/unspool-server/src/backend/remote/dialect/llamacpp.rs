@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Question, Reader, broken_off, conversation, copy, prompt, schema, seed, unreadable};
-use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason};
+use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason, Tokens};
 use crate::capabilities::{Capabilities, Notation};
 use crate::constraint::Constraint;
+use crate::probability::{Candidate, TokenProbability, TokenWishes};
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
@@ -35,6 +36,8 @@ impl Dialect for LlamaCpp {
             notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
             continues: true,
             fills_context: true,
+            probabilities: true,
+            token_ids: true,
             ..Capabilities::default()
         }
     }
@@ -66,6 +69,10 @@ impl Dialect for LlamaCpp {
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
         }
+        if let Some(top) = sampling.wishes.top {
+            // None at all are told for 0.
+            set("n_probs", json!(top.max(1)));
+        }
         if !asking.markers.is_empty() {
             // Those of them that are special tokens then come with their text.
             set("preserved_tokens", json!(asking.markers));
@@ -74,8 +81,8 @@ impl Dialect for LlamaCpp {
         body
     }
 
-    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
-        Box::new(Events)
+    fn reader(&self, job: &Job, _asking: &Asking) -> Box<dyn Reader> {
+        Box::new(Events(job.sampling().wishes))
     }
 
     fn rendering(&self, request: &ChatRequest, _asking: &Asking) -> Option<Question> {
@@ -120,6 +127,7 @@ fn constrain(job: &Job, body: &mut Map<String, Value>) {
 struct Answer {
     content: String,
     tokens: Vec<u32>,
+    completion_probabilities: Vec<Told>,
     stop: bool,
     stop_type: Option<String>,
     stopping_word: Option<String>,
@@ -137,14 +145,40 @@ struct Timings {
     cache_n: Option<u64>,
 }
 
-struct Events;
+/// A token and those that could have been in its place.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    id: Option<u32>,
+    token: String,
+    bytes: Option<Vec<u8>>,
+    logprob: Option<f64>,
+    top_logprobs: Vec<Told>,
+}
+
+impl Told {
+    fn candidate(&self, wishes: TokenWishes) -> Candidate {
+        let logprob = self.logprob.unwrap_or(f64::NEG_INFINITY);
+        Candidate::new((self.id, logprob), (&self.token, self.bytes.as_deref()), wishes)
+    }
+
+    fn probability(&self, wishes: TokenWishes) -> TokenProbability {
+        let others = self.top_logprobs.iter().map(|told| told.candidate(wishes)).collect();
+        TokenProbability::new(self.candidate(wishes), others, wishes)
+    }
+}
+
+struct Events(TokenWishes);
 
 impl Reader for Events {
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
         let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
-        if !answer.content.is_empty() || !answer.tokens.is_empty() {
-            take(Piece::Tokens { text: answer.content, ids: answer.tokens });
+        let told = answer.completion_probabilities.iter();
+        let probabilities = told.map(|told| told.probability(self.0)).collect();
+        let tokens = Tokens { text: answer.content, ids: answer.tokens, probabilities };
+        if !tokens.is_empty() {
+            take(Piece::Tokens(tokens));
         }
         if answer.stop {
             let word = answer.stop_type.unwrap_or_default();
@@ -169,7 +203,9 @@ mod tests {
 
     fn pieces(event: &Value) -> Vec<Piece> {
         let mut out = Vec::new();
-        Events.read(event.to_string().as_bytes(), &mut |piece| out.push(piece)).expect("it can be read");
+        Events(TokenWishes::default())
+            .read(event.to_string().as_bytes(), &mut |piece| out.push(piece))
+            .expect("it can be read");
         out
     }
 
@@ -177,7 +213,7 @@ mod tests {
     fn events_are_understood() {
         let blank =
             json!({"index": 0, "content": "", "tokens": [151_667], "stop": false, "id_slot": 0, "tokens_predicted": 1});
-        assert_eq!(pieces(&blank), [Piece::Tokens { text: String::new(), ids: vec![151_667] }]);
+        assert_eq!(pieces(&blank), [Piece::Tokens(Tokens::new("", [151_667]))]);
         let end = |kind: &str, word: &str| {
             pieces(&json!({"content": "", "tokens": [], "stop": true, "stop_type": kind, "stopping_word": word,
                 "tokens_evaluated": 5, "tokens_predicted": 7, "truncated": false, "timings": {"cache_n": 4, "prompt_n": 1}}))

@@ -71,13 +71,7 @@ pub(super) trait Dialect: Send + Sync {
     fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value>;
 
     /// Reads the events of one answer.
-    fn reader(&self, job: &Job) -> Box<dyn Reader>;
-
-    /// Whether the text of an answer comes behind its tokens.
-    fn lags(&self, job: &Job) -> bool {
-        let _ = job;
-        false
-    }
+    fn reader(&self, job: &Job, asking: &Asking) -> Box<dyn Reader>;
 
     /// Where and how the server is asked to make a request's prompt itself; `None`: it does not.
     fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
@@ -116,11 +110,6 @@ fn conversation(request: &ChatRequest) -> Map<String, Value> {
 pub(super) trait Reader: Send {
     /// The pieces that the data of one event holds.
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError>;
-
-    /// Gives what was kept back, where no event follows.
-    fn end(&mut self, take: &mut dyn FnMut(Piece)) {
-        let _ = take;
-    }
 }
 
 /// The dialect of a kind of server.

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, stop_tokens, unreadable};
-use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason};
+use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason, Tokens};
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::constraint::Constraint;
+use crate::probability::{Candidate, TokenProbability, TokenWishes};
 
 #[derive(Debug)]
 pub(super) struct Sglang;
@@ -31,6 +32,8 @@ impl Dialect for Sglang {
             notations: &[Notation::Tag, Notation::Lark, Notation::Json],
             notation_hint: "leave the flag out: the backend is then told what it reads",
             continues: true,
+            probabilities: true,
+            token_ids: true,
             waits: Waits::ByRequest,
             ..Capabilities::default()
         }
@@ -74,14 +77,19 @@ impl Dialect for Sglang {
         }
         body.insert("sampling_params".to_owned(), Value::Object(params));
         body.insert("stream".to_owned(), json!(true));
+        if let Some(top) = sampling.wishes.top {
+            body.insert("return_logprob".to_owned(), json!(true));
+            body.insert("return_text_in_logprobs".to_owned(), json!(true));
+            body.insert("top_logprobs_num".to_owned(), json!(top));
+        }
         if job.form.waits {
             body.insert("require_reasoning".to_owned(), json!(true));
         }
         body
     }
 
-    fn reader(&self, _job: &Job) -> Box<dyn Reader> {
-        Box::new(Events::default())
+    fn reader(&self, job: &Job, _asking: &Asking) -> Box<dyn Reader> {
+        Box::new(Events { wishes: job.sampling().wishes, ..Events::default() })
     }
 }
 
@@ -124,6 +132,19 @@ struct Meta {
     completion_tokens: Option<u64>,
     cached_tokens: Option<u64>,
     finish_reason: Option<Finish>,
+    output_token_logprobs: Option<Vec<Told>>,
+    output_top_logprobs: Option<Vec<Option<Vec<Told>>>>,
+}
+
+/// A token: log probability, id, text.
+#[derive(Debug, Clone, Deserialize)]
+struct Told(Option<f64>, u32, Option<String>);
+
+impl Told {
+    fn candidate(&self, wishes: TokenWishes) -> Candidate {
+        let text = self.2.as_deref().unwrap_or_default();
+        Candidate::new((Some(self.1), self.0.unwrap_or(f64::NEG_INFINITY)), (text, None), wishes)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,12 +161,33 @@ struct Finish {
 struct Events {
     text: String,
     ids: usize,
+    told: usize,
+    wishes: TokenWishes,
+}
+
+impl Events {
+    /// What is new of the tokens' log probabilities. Like the ids, they are all so far or the new ones.
+    fn probabilities(&mut self, meta: &mut Meta) -> Vec<TokenProbability> {
+        let told = meta.output_token_logprobs.take().unwrap_or_default();
+        let tops = meta.output_top_logprobs.take().unwrap_or_default();
+        let all = meta.completion_tokens.is_some_and(|count| u64::try_from(told.len()).is_ok_and(|own| own == count));
+        let from = if all { self.told.min(told.len()) } else { 0 };
+        let others = |at: usize| tops.get(at).and_then(Option::as_ref).into_iter().flatten();
+        let one = |(at, told): (usize, &Told)| {
+            let others = others(from + at).map(|told| told.candidate(self.wishes)).collect();
+            TokenProbability::new(told.candidate(self.wishes), others, self.wishes)
+        };
+        let new: Vec<_> = told[from..].iter().enumerate().map(one).collect();
+        self.told += new.len();
+        new
+    }
 }
 
 impl Reader for Events {
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError> {
-        let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+        let mut answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
+        let probabilities = self.probabilities(&mut answer.meta_info);
         let (all, listed) = (answer.text.unwrap_or_default(), answer.output_ids.unwrap_or_default());
         // Cumulative lists are as long as the server's own count; where there are no ids, text that goes on says so.
         let cumulative = match answer.meta_info.completion_tokens {
@@ -161,8 +203,9 @@ impl Reader for Events {
         };
         self.text.push_str(&text);
         self.ids += ids.len();
-        if !text.is_empty() || !ids.is_empty() {
-            take(Piece::Tokens { text, ids });
+        let tokens = Tokens { text, ids, probabilities };
+        if !tokens.is_empty() {
+            take(Piece::Tokens(tokens));
         }
         if let Some(finish) = answer.meta_info.finish_reason {
             if finish.r#type == "abort" {
@@ -205,7 +248,7 @@ mod tests {
 
     #[test]
     fn cumulative_and_single_pieces_are_told_apart() {
-        let token = |text: &str, ids: &[u32]| Piece::Tokens { text: text.to_owned(), ids: ids.to_vec() };
+        let token = |text: &str, ids: &[u32]| Piece::Tokens(Tokens::new(text, ids));
         let expected = [token("a", &[1]), token("ab", &[2, 3]), token("", &[4]), token("é", &[5])];
         let cumulative = [
             event("a", &[1], 1),

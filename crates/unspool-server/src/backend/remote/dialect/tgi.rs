@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Asking, Dialect, Reader, broken_off, copy, schema, seed, unreadable};
-use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason};
+use crate::backend::{BackendError, Job, Piece, ServerFacts, StopReason, Tokens};
 use crate::capabilities::{Capabilities, Notation};
 use crate::constraint::Constraint;
+use crate::probability::{Candidate, TokenProbability, TokenWishes};
 
 #[derive(Debug)]
 pub(super) struct Tgi;
@@ -21,6 +22,8 @@ impl Dialect for Tgi {
             notations: &[Notation::Json],
             notation_hint: "leave the flag out: the backend is then told what it reads",
             continues: true,
+            probabilities: true,
+            token_ids: true,
             ..Capabilities::default()
         }
     }
@@ -59,6 +62,9 @@ impl Dialect for Tgi {
         if !sampling.stop.is_empty() {
             set("stop", json!(sampling.stop));
         }
+        if let Some(top @ 1..) = sampling.wishes.top {
+            set("top_n_tokens", json!(top));
+        }
         if let Some(grammar) = grammar(job) {
             set("grammar", grammar);
         }
@@ -69,8 +75,9 @@ impl Dialect for Tgi {
         Map::from_iter([("inputs".to_owned(), json!(text)), ("parameters".to_owned(), Value::Object(params))])
     }
 
-    fn reader(&self, job: &Job) -> Box<dyn Reader> {
-        Box::new(Events { prompt: job.prompt.tokens, ids_known: !job.prompt.encoded.is_empty() })
+    fn reader(&self, job: &Job, _asking: &Asking) -> Box<dyn Reader> {
+        let (prompt, wishes) = (job.prompt.tokens, job.sampling().wishes);
+        Box::new(Events { prompt, ids_known: !job.prompt.encoded.is_empty(), wishes })
     }
 }
 
@@ -92,6 +99,7 @@ fn grammar(job: &Job) -> Option<Value> {
 #[serde(default)]
 struct Answer {
     token: Option<Token>,
+    top_tokens: Option<Vec<Token>>,
     details: Option<Details>,
     error: Option<Value>,
 }
@@ -103,6 +111,14 @@ struct Token {
     text: String,
     #[serde(default)]
     special: bool,
+    #[serde(default)]
+    logprob: Option<f64>,
+}
+
+impl Token {
+    fn candidate(&self, wishes: TokenWishes) -> Candidate {
+        Candidate::new((Some(self.id), self.logprob.unwrap_or(f64::NEG_INFINITY)), (&self.text, None), wishes)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -116,6 +132,7 @@ struct Events {
     prompt: Option<u64>,
     /// Whether the vocabulary is known, so that the end token is known by its id.
     ids_known: bool,
+    wishes: TokenWishes,
 }
 
 impl Reader for Events {
@@ -123,10 +140,14 @@ impl Reader for Events {
         let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
         if let Some(token) = answer.token {
+            let others = answer.top_tokens.iter().flatten().map(|other| other.candidate(self.wishes)).collect();
+            let told = self.wishes.top.map(|_| token.candidate(self.wishes));
+            let told = told.map(|chosen| TokenProbability::new(chosen, others, self.wishes));
+            let probabilities = told.into_iter().collect();
             let ends = answer.details.as_ref().is_some_and(|details| details.finish_reason == "eos_token");
             // Nobody else would know that this text is no part of the answer.
             let text = if ends && token.special && !self.ids_known { String::new() } else { token.text };
-            take(Piece::Tokens { text, ids: vec![token.id] });
+            take(Piece::Tokens(Tokens { text, ids: vec![token.id], probabilities }));
         }
         if let Some(details) = answer.details {
             take(Piece::Stopped { reason: StopReason::of_word(&details.finish_reason), at: None });
@@ -144,7 +165,7 @@ mod tests {
 
     fn pieces(ids_known: bool, event: &Value) -> Vec<Piece> {
         let mut out = Vec::new();
-        let mut reader = Events { prompt: Some(3), ids_known };
+        let mut reader = Events { prompt: Some(3), ids_known, wishes: TokenWishes::default() };
         reader.read(event.to_string().as_bytes(), &mut |piece| out.push(piece)).expect("it can be read");
         out
     }
@@ -153,18 +174,19 @@ mod tests {
     fn events_are_understood() {
         let event = json!({"index": 1, "token": {"id": 7, "text": " tide", "logprob": -0.1, "special": false},
             "generated_text": null, "details": null});
-        assert_eq!(pieces(false, &event), [Piece::Tokens { text: " tide".into(), ids: vec![7] }]);
+        assert_eq!(pieces(false, &event), [Piece::Tokens(Tokens::new(" tide", [7]))]);
         let last = json!({"index": 2, "token": {"id": 2, "text": "</s>", "logprob": 0, "special": true},
             "generated_text": "x", "details": {"finish_reason": "eos_token", "generated_tokens": 2, "seed": null}});
         let ending = [
             Piece::Stopped { reason: StopReason::Stop, at: None },
             Piece::Usage { prompt: 3, completion: 2, cached: None },
         ];
-        assert_eq!(pieces(false, &last)[0], Piece::Tokens { text: String::new(), ids: vec![2] });
-        assert_eq!(pieces(true, &last)[0], Piece::Tokens { text: "</s>".into(), ids: vec![2] });
+        assert_eq!(pieces(false, &last)[0], Piece::Tokens(Tokens::new("", [2])));
+        assert_eq!(pieces(true, &last)[0], Piece::Tokens(Tokens::new("</s>", [2])));
         assert_eq!(pieces(true, &last)[1..], ending);
         let error = json!({"error": "out of memory", "error_type": "generation"}).to_string();
-        let told = Events { prompt: None, ids_known: false }.read(error.as_bytes(), &mut |_| {});
+        let told = Events { prompt: None, ids_known: false, wishes: TokenWishes::default() }
+            .read(error.as_bytes(), &mut |_| {});
         assert!(told.is_err_and(|error| error.message.contains("memory")));
     }
 }

@@ -1,12 +1,18 @@
 //! One answer: the pieces of a backend through the parser, as steps that any surface can show.
 
+mod fold;
+mod tracker;
+
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool::{Delta, Event, Finish, FinishReason, Parser};
 
-use crate::backend::{BackendError, Job, Native, Piece, StopReason};
+use self::fold::{Fold, Merging};
+use self::tracker::Placed;
+pub use self::tracker::Tracker;
+use crate::backend::{BackendError, Job, Native, Piece, StopReason, Tokens};
 use crate::continuation::{Continuations, Kept, Source, Turn};
 use crate::hints::Watch;
 use crate::metrics::Observer;
@@ -30,6 +36,11 @@ pub struct Reply {
     anew: bool,
     /// What a chat server gives by itself.
     natives: Natives,
+    tracker: Tracker,
+    /// What the backend told of the prompt's tokens.
+    prompt_probabilities: Option<Value>,
+    /// The ids of its tokens, or null.
+    prompt_ids: Option<Value>,
     /// The parser has read text that says something.
     begun: bool,
 }
@@ -55,45 +66,11 @@ impl Again {
     }
 }
 
-/// How many tokens make a step, as with vLLM's `stream_interval`: what the first ones bring is given at once, and what is left
-/// at the end with the ending.
-#[derive(Debug, Default)]
-struct Merging {
-    /// Tokens of a step; 0 and 1: each piece is one.
-    interval: u64,
-    /// Tokens when the last step was given; `None`: none was.
-    given_at: Option<u64>,
-    /// What is not given yet.
-    waiting: Fold,
-}
-
-impl Merging {
-    /// Takes what a piece brought; gives a step's events when they are due, `tokens` being the tokens so far.
-    fn take(&mut self, events: Vec<ReplyEvent>, tokens: u64) -> Vec<ReplyEvent> {
-        if self.interval <= 1 {
-            return events;
-        }
-        events.into_iter().for_each(|event| self.waiting.join(event));
-        let due = self.given_at.is_none_or(|given| tokens.saturating_sub(given) >= self.interval);
-        if !due || self.waiting.events.is_empty() {
-            return Vec::new();
-        }
-        self.given_at = Some(tokens);
-        std::mem::take(&mut self.waiting.events)
-    }
-
-    /// All that waits, with what came last.
-    fn rest(&mut self, events: Vec<ReplyEvent>) -> Vec<ReplyEvent> {
-        events.into_iter().for_each(|event| self.waiting.join(event));
-        std::mem::take(&mut self.waiting.events)
-    }
-}
-
 /// What a parser has read that may have to be taken back.
 #[derive(Default)]
 struct Open {
     /// The parser before it; `None`: nothing can be taken back.
-    before: Option<Box<Parser>>,
+    before: Option<Box<(Parser, Tracker)>>,
     events: Fold,
     tokens: u64,
     reasoning: u64,
@@ -125,6 +102,9 @@ impl Reply {
             again: None,
             anew: false,
             natives: Natives::default(),
+            tracker: Tracker::default(),
+            prompt_probabilities: None,
+            prompt_ids: None,
             begun: false,
         }
     }
@@ -133,6 +113,24 @@ impl Reply {
     #[must_use]
     pub fn of_chat_server(self, natives: Natives) -> Self {
         Self { natives, ..self }
+    }
+
+    /// Of which the request asks to know the tokens.
+    #[must_use]
+    pub fn tracked(self, tracker: Tracker, prompt: Option<&[u32]>) -> Self {
+        let parser = if tracker.places() { self.parser.keep_tokens() } else { self.parser };
+        let prompt_ids = tracker.tells_ids().then(|| json!(prompt));
+        Self { tracker, parser, prompt_ids, ..self }
+    }
+
+    /// The ids of the prompt's tokens, or null, if the request asks for ids; once.
+    pub fn prompt_ids(&mut self) -> Option<Value> {
+        self.prompt_ids.take()
+    }
+
+    /// What the backend told of the prompt's tokens.
+    pub fn prompt_probabilities(&mut self) -> Option<Value> {
+        self.prompt_probabilities.take()
     }
 
     /// Which is begun anew, once, where its server dies: nobody sees anything of it before its end.
@@ -217,7 +215,8 @@ impl Reply {
     }
 
     fn step(&mut self, events: Vec<ReplyEvent>, ending: Option<Ending>) -> Step {
-        Step { events, tokens: self.tokens, ending, anew: std::mem::take(&mut self.anew) }
+        let ids = self.tracker.ids();
+        Step { events, tokens: self.tokens, ending, anew: std::mem::take(&mut self.anew), ids }
     }
 
     /// Begins the answer anew, if it may be.
@@ -225,23 +224,34 @@ impl Reply {
         let Some(again) = self.again.take().filter(|_| error.fault.is_the_servers()) else { return Err(error) };
         tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer that nobody has seen, another is asked");
         let Some((parser, source)) = again.begin().await else { return Err(error) };
-        self.parser = parser;
+        self.tracker = self.tracker.anew();
+        self.parser = if self.tracker.places() { parser.keep_tokens() } else { parser };
         self.source = source;
         self.tokens = TokenCounts { prompt: self.tokens.prompt, ..TokenCounts::default() };
         self.open = Open::default();
         self.natives = Natives::default();
         self.begun = false;
         self.stopped = None;
-        self.merging = Merging { interval: self.merging.interval, ..Merging::default() };
+        self.merging = Merging::every(self.merging.interval);
         self.anew = true;
         Ok(())
     }
 
     async fn take(&mut self, piece: Piece) -> Vec<ReplyEvent> {
         match piece {
-            Piece::Tokens { text, ids } => return self.read_and_ask(&text, &ids).await,
+            Piece::Tokens(tokens) => return self.read_and_ask(tokens).await,
             Piece::Native(native) => return self.native(native),
-            Piece::Stopped { reason, at } => self.stopped = Some((reason, at)),
+            Piece::Stopped { reason, at } => {
+                if at.as_ref().is_some_and(Value::is_string) {
+                    // The text of a stop text's tokens is cut off.
+                    self.parser.cut_off();
+                }
+                self.stopped = Some((reason, at));
+            }
+            Piece::PromptProbabilities(told) => {
+                self.prompt_probabilities = Some(told);
+                return Vec::new();
+            }
             Piece::Prompt(tokens) => {
                 self.tokens.prompt = tokens;
                 return Vec::new();
@@ -260,7 +270,7 @@ impl Reply {
     /// Takes what needs no parser.
     fn native(&mut self, native: Native) -> Vec<ReplyEvent> {
         let mut events = self.settle_all();
-        self.tokens.completion += 1;
+        self.tokens.completion += u64::from(!matches!(native, Native::Probabilities(_)));
         if matches!(native, Native::Reasoning(_)) {
             self.tokens.reasoning += 1;
             // Such a server leaves no thought in the text.
@@ -273,12 +283,16 @@ impl Reply {
     }
 
     /// Reads tokens, and asks whether the answer has to be continued behind them.
-    async fn read_and_ask(&mut self, text: &str, ids: &[u32]) -> Vec<ReplyEvent> {
+    async fn read_and_ask(&mut self, tokens: Tokens) -> Vec<ReplyEvent> {
         if self.source.before(&self.parser) && self.open.before.is_none() {
-            self.open.before = Some(Box::new(self.parser.clone()));
+            self.open.before = Some(Box::new((self.parser.clone(), self.tracker.clone())));
         }
-        self.read(text, ids);
-        match self.source.turn(&self.parser, text, ids) {
+        if !self.source.may_continue() {
+            self.read(tokens);
+            return self.settle();
+        }
+        self.read(tokens.clone());
+        match self.source.turn(&self.parser, &tokens) {
             Turn::Settled => self.settle(),
             Turn::Open => Vec::new(),
             Turn::Continue(rest) => {
@@ -287,7 +301,7 @@ impl Reply {
                     Kept::Nothing => self.take_back(),
                     Kept::Instead(pieces) => {
                         self.take_back();
-                        pieces.iter().for_each(|(text, ids)| self.read(text, ids));
+                        pieces.iter().for_each(|tokens| self.read(tokens.clone()));
                     }
                 }
                 let events = self.settle();
@@ -297,10 +311,19 @@ impl Reply {
         }
     }
 
-    fn read(&mut self, text: &str, ids: &[u32]) {
+    fn read(&mut self, mut tokens: Tokens) {
         let mut fold = Fold::default();
+        self.tracker.take(&mut tokens);
+        let (text, ids) = (tokens.text.as_str(), tokens.ids.as_slice());
         self.begun |= !text.trim().is_empty();
-        self.parser.push(Delta { text: Some(text), ids }, &mut |event: Event<'_>| fold.take(event));
+        let delta = Delta { text: Some(text), ids };
+        if self.tracker.places() {
+            let mut placed = Placed::default();
+            self.parser.push(delta, &mut placed);
+            self.tracker.enter(placed, &self.parser, &mut fold);
+        } else {
+            self.parser.push(delta, &mut |event: Event<'_>| fold.take(event));
+        }
         if let Some(observer) = &mut self.observer {
             observer.held(self.parser.held_bytes());
         }
@@ -323,8 +346,8 @@ impl Reply {
 
     /// The parser goes back to where it was before what is open.
     fn take_back(&mut self) {
-        if let Some(parser) = std::mem::take(&mut self.open).before {
-            self.parser = *parser;
+        if let Some(before) = std::mem::take(&mut self.open).before {
+            (self.parser, self.tracker) = *before;
         }
     }
 
@@ -361,8 +384,10 @@ impl Reply {
 
     /// The end of what the parser read.
     fn last(&mut self, reason: Option<FinishReason>) -> (Finish, Vec<ReplyEvent>) {
-        let mut fold = Fold::default();
-        let finish = self.parser.finish(reason, &mut |event: Event<'_>| fold.take(event));
+        let (mut fold, mut placed) = (Fold::default(), Placed::default());
+        let finish = self.parser.finish(reason, &mut placed);
+        self.tracker.enter(placed, &self.parser, &mut fold);
+        fold.events.extend(self.tracker.markup());
         self.natives.renumber(&mut fold.events);
         (finish, fold.events)
     }
@@ -388,86 +413,5 @@ impl Reply {
         };
         let events = self.merging.rest(events);
         self.step(events, Some(Ending { reason, stopped_at }))
-    }
-}
-
-/// Owns events, and joins neighbours of a kind.
-#[derive(Debug, Default)]
-struct Fold {
-    events: Vec<ReplyEvent>,
-}
-
-impl Fold {
-    fn take(&mut self, event: Event<'_>) {
-        match (self.events.last_mut(), &event) {
-            (Some(ReplyEvent::Reasoning(text)), Event::Reasoning(more))
-            | (Some(ReplyEvent::Content(text)), Event::Content(more)) => return text.push_str(more),
-            (Some(ReplyEvent::CallArguments { index, json }), Event::CallArguments { index: same, json: more })
-                if index == same =>
-            {
-                return json.push_str(more);
-            }
-            _ => {}
-        }
-        self.events.push(match event {
-            Event::Reasoning(text) => ReplyEvent::Reasoning(text.to_owned()),
-            Event::Content(text) => ReplyEvent::Content(text.to_owned()),
-            Event::CallStart { index, id, name } => {
-                ReplyEvent::CallStart { index, id: id.to_owned(), name: name.to_owned() }
-            }
-            Event::CallArguments { index, json } => ReplyEvent::CallArguments { index, json: json.to_owned() },
-            Event::CallEnd { index, complete } => ReplyEvent::CallEnd { index, complete },
-            Event::Diagnostic(diagnostic) => ReplyEvent::Note(diagnostic),
-        });
-    }
-
-    /// As [`Fold::take`], of an event that is owned already.
-    fn join(&mut self, event: ReplyEvent) {
-        match event {
-            ReplyEvent::Reasoning(text) => self.take(Event::Reasoning(&text)),
-            ReplyEvent::Content(text) => self.take(Event::Content(&text)),
-            ReplyEvent::CallArguments { index, json } => self.take(Event::CallArguments { index, json: &json }),
-            other => self.events.push(other),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_of_a_kind_are_joined() {
-        let mut fold = Fold::default();
-        fold.take(Event::Content("a"));
-        fold.take(Event::Content("b"));
-        fold.take(Event::CallStart { index: 0, id: "i", name: "f" });
-        fold.take(Event::CallArguments { index: 0, json: "{" });
-        fold.take(Event::CallArguments { index: 0, json: "}" });
-        fold.take(Event::CallArguments { index: 1, json: "{" });
-        fold.take(Event::Content("c"));
-        let expected = [
-            ReplyEvent::Content("ab".into()),
-            ReplyEvent::CallStart { index: 0, id: "i".into(), name: "f".into() },
-            ReplyEvent::CallArguments { index: 0, json: "{}".into() },
-            ReplyEvent::CallArguments { index: 1, json: "{".into() },
-            ReplyEvent::Content("c".into()),
-        ];
-        assert_eq!(fold.events, expected);
-    }
-    #[test]
-    fn steps_are_of_so_many_tokens_and_the_first_is_given_at_once() {
-        let mut merging = Merging { interval: 3, ..Merging::default() };
-        let content = |text: &str| vec![ReplyEvent::Content(text.into())];
-        assert!(merging.take(Vec::new(), 1).is_empty(), "nothing is to be seen yet");
-        assert_eq!(merging.take(content("a"), 2), content("a"));
-        assert!(merging.take(content("b"), 3).is_empty());
-        assert!(merging.take(content("c"), 4).is_empty());
-        assert_eq!(merging.take(content("d"), 5), content("bcd"));
-        assert!(merging.take(content("e"), 6).is_empty());
-        assert_eq!(merging.rest(content("f")), content("ef"));
-        let mut plain = Merging::default();
-        assert_eq!(plain.take(content("a"), 1), content("a"));
-        assert_eq!(plain.take(content("b"), 2), content("b"));
     }
 }
