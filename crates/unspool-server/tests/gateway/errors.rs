@@ -128,7 +128,10 @@ async fn the_tools_of_other_apis_are_refused_with_a_hint() {
     let response = gateway.post("/v1/messages", &messages).await;
     assert_eq!(response.status(), 400);
     let text = response.text().await.expect("there is a body");
-    assert!(text.contains("`inputSchema` is another API's") && text.contains("tools[0].input_schema"), "{text}");
+    assert!(
+        text.contains("`inputSchema` is another API's") && text.contains("tools[0] needs an `input_schema`"),
+        "{text}"
+    );
     // A byte order mark is let pass on each route.
     for route in ["/v1/chat/completions", "/v1/messages"] {
         let request =

@@ -219,7 +219,8 @@ fn tool((index, tool): (usize, &Value)) -> Result<Value, ApiError> {
         }
     }
     let Some(schema @ Value::Object(_)) = tool.get("input_schema") else {
-        let error = ApiError::bad_field(&format!("{place}.input_schema"), "a tool needs an `input_schema`, an object");
+        let message = format!("{place} needs an `input_schema`, an object");
+        let error = ApiError::bad_field(&format!("{place}.input_schema"), message);
         let other = ["inputSchema", "parameters", "function"].iter().find(|key| tool.get(key).is_some());
         return Err(match other {
             Some(key) => error.hint(format!(
