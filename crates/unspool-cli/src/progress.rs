@@ -1,21 +1,21 @@
-//! Says that something is still being done, once it takes more than a second, and only to somebody who watches.
+//! Reports progress of work that takes more than a second, if standard error is a terminal.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long work is silent, and how often its time is told then.
+/// The delay before the first report, and the interval after it.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Does some work; `what` says which.
+/// Does some work; `what` describes it.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if io::stderr().is_terminal() { shown(what, STEP, io::stderr(), work) } else { work() }
 }
 
-/// Does some work, and tells of it on a terminal after each `step`. The line goes at the end, so that what follows stands by itself.
+/// Does some work, and reports on a terminal after each `step`. Clears the line at the end, so that later output stands alone.
 fn shown<T>(what: &str, step: Duration, mut terminal: impl io::Write + Send, work: impl FnOnce() -> T) -> T {
-    // What cannot be told is not worth a failure.
+    // A failure to write is ignored.
     let mut tell = move |text: &str| drop(terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()));
     let (done, over) = channel::<()>();
     thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn shown<T>(what: &str, step: Duration, mut terminal: impl io::Write + Send, wor
 mod tests {
     use super::*;
 
-    /// What stands on the terminal after work that takes so long.
+    /// What the terminal gets from work of this duration.
     fn written(takes: Duration) -> String {
         let mut terminal = Vec::new();
         let step = Duration::from_millis(20);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn long_work_is_told_and_the_line_goes() {
+    fn long_work_is_reported_and_the_line_is_cleared() {
         let text = written(Duration::from_millis(200));
         assert!(text.starts_with("\radding … 0 s") && text.ends_with("\r\u{1b}[K"), "{text:?}");
     }

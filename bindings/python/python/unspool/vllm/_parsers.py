@@ -181,11 +181,11 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return _setup.fields(request, self.tools, self._kwargs)
 
     def _fields_of_calls(self, request: Any) -> dict[str, Any]:
-        """The same for an output. vLLM asks a tool parser only where calls are wanted, be the tools known or not."""
+        """The same for an output. Who asks a tool parser wants calls, also where the tools are not known: then `none` is but the default."""
         fields = self._fields(request)
-        if fields["tool_choice"] == "none":
-            fields["tool_choice"] = None
-        return fields | {"calls_wanted": True}
+        if not fields["tools"]:
+            fields |= {"tool_choice": None, "calls_wanted": True}
+        return fields
 
     def adjust_request(self, request: Any) -> Any:
         fields = self._fields(request)
