@@ -183,7 +183,8 @@ fn raw_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<
             ApiError::bad_body("the body must be JSON").hint("send the header `Content-Type: application/json`")
         );
     }
-    Ok(body)
+    // A byte order mark, which some clients write, is no part of the JSON.
+    Ok(if body.starts_with(b"\xef\xbb\xbf") { body.slice(3..) } else { body })
 }
 
 /// The id of an answer, derived from the client's request id if it sent one.

@@ -220,7 +220,15 @@ fn tool((index, tool): (usize, &Value)) -> Result<Value, ApiError> {
         }
     }
     let Some(schema @ Value::Object(_)) = tool.get("input_schema") else {
-        return Err(ApiError::bad_field(&format!("{place}.input_schema"), "a tool needs an `input_schema`, an object"));
+        let message = format!("{place} needs an `input_schema`, an object");
+        let error = ApiError::bad_field(&format!("{place}.input_schema"), message);
+        let other = ["inputSchema", "parameters", "function"].iter().find(|key| tool.get(key).is_some());
+        return Err(match other {
+            Some(key) => error.hint(format!(
+                "what stands under `{key}` is another API's; here it is {{\"name\": …, \"input_schema\": …}}"
+            )),
+            None => error,
+        });
     };
     let mut function = json!({"name": tool.get("name"), "parameters": schema});
     // As in vLLM, a schema without a type is one of an object.
