@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use unspool::Error;
 
 use anstyle::{AnsiColor, Style};
-use unspool::SetupError;
-use unspool::request::RequestError;
 
 /// Style of the word `error`, as in clap.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -68,14 +67,8 @@ fn tell(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-impl From<SetupError> for Failure {
-    fn from(error: SetupError) -> Self {
-        Self::Usage { message: error.message, hint: error.hint }
-    }
-}
-
-impl From<RequestError> for Failure {
-    fn from(error: RequestError) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Usage { message: error.message, hint: error.hint }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unspool::grammar::{self, Grammar, GrammarError, Limit, StrictLevel};
+use unspool::grammar::{self, Grammar, Limit, StrictLevel};
 use unspool::{Request, Setup};
 
 use crate::failure::{Failure, warn};
@@ -151,11 +151,5 @@ impl From<Level> for StrictLevel {
             Level::Function => Self::Function,
             Level::Parameter => Self::Parameter,
         }
-    }
-}
-
-impl From<GrammarError> for Failure {
-    fn from(error: GrammarError) -> Self {
-        Self::Usage { message: error.message, hint: error.hint }
     }
 }

@@ -4,9 +4,8 @@
 //! follows vLLM: tokens count from the newest start marker, including those of an open thought in the prompt. Once the
 //! budget is used up, the forced end comes token by token, starting with the part that the model has already written.
 
+use crate::error::Error;
 use serde_json::Value;
-
-use crate::request::RequestError;
 
 /// The markers of a thought, as token ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,21 +32,21 @@ impl ReasoningConfig {
     ///
     /// # Errors
     /// Not an object, an unknown field, or a value that is not a text.
-    pub fn read(value: &Value) -> Result<Self, RequestError> {
+    pub fn read(value: &Value) -> Result<Self, Error> {
         let Value::Object(map) = value else {
-            return Err(RequestError::new("`--reasoning-config` must be a JSON object")
+            return Err(Error::request("`--reasoning-config` must be a JSON object")
                 .hint("give {\"reasoning_start_str\": \"<think>\", \"reasoning_end_str\": \"</think>\"}"));
         };
         // The third one is vLLM's name for the format, which is set elsewhere here.
         const KEYS: [&str; 3] = ["reasoning_start_str", "reasoning_end_str", "reasoning_parser"];
         if let Some(key) = map.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(RequestError::new(&format!("`--reasoning-config` has no `{key}`"))
+            return Err(Error::request(&format!("`--reasoning-config` has no `{key}`"))
                 .hint("it has `reasoning_start_str` and `reasoning_end_str`"));
         }
         let text = |key: &str| match map.get(key) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),
-            Some(_) => Err(RequestError::new(&format!("`{key}` of `--reasoning-config` must be a text"))),
+            Some(_) => Err(Error::request(&format!("`{key}` of `--reasoning-config` must be a text"))),
         };
         Ok(Self { start: text("reasoning_start_str")?, end: text("reasoning_end_str")? })
     }
@@ -57,7 +56,7 @@ impl ReasoningConfig {
 ///
 /// # Errors
 /// Anything but an integer from 0, or -1.
-pub fn of_request(request: &Value) -> Result<Option<u64>, RequestError> {
+pub fn of_request(request: &Value) -> Result<Option<u64>, Error> {
     let value = match request.get("thinking_token_budget") {
         None | Some(Value::Null) => return Ok(None),
         Some(value) => value,
@@ -65,7 +64,7 @@ pub fn of_request(request: &Value) -> Result<Option<u64>, RequestError> {
     match (value.as_u64(), value.as_i64()) {
         (Some(budget), _) => Ok(Some(budget)),
         (None, Some(-1)) => Ok(None),
-        _ => Err(RequestError::new(&format!("`thinking_token_budget` is {value}"))
+        _ => Err(Error::request(&format!("`thinking_token_budget` is {value}"))
             .hint("it must be a whole number from 0, or -1 for no bound")),
     }
 }

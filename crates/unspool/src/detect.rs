@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::detect::Detect;
 use crate::registry::{Registry, rules_of};
-use crate::setup::{Half, SetupError, SetupErrorKind};
+use crate::setup::Half;
 
 /// The known facts about a checkpoint. A condition on an unknown fact does not hold. This module reads no files: the
 /// caller passes their contents.
@@ -50,9 +51,9 @@ impl Registry {
     /// the template counts, then one with the model's type, then the one with the most tokens.
     ///
     /// # Errors
-    /// [`SetupErrorKind::Unsure`]: no rule matches, or the best match is ambiguous; the message lists the candidates. A
+    /// [`ErrorKind::Unsure`]: no rule matches, or the best match is ambiguous; the message lists the candidates. A
     /// format file that cannot be read.
-    pub fn detect(&self, half: Half, checkpoint: &Checkpoint<'_>) -> Result<Detected, SetupError> {
+    pub fn detect(&self, half: Half, checkpoint: &Checkpoint<'_>) -> Result<Detected, Error> {
         let mut candidates: Vec<(Weight, String, String)> = Vec::new();
         for rule in self.rules()? {
             let name = match half {
@@ -75,7 +76,7 @@ impl Registry {
         }
     }
 
-    fn rules(&self) -> Result<Vec<Detect>, SetupError> {
+    fn rules(&self) -> Result<Vec<Detect>, Error> {
         let mut rules = Vec::new();
         for source in self.sources()? {
             rules.extend(rules_of(&source)?);
@@ -127,27 +128,21 @@ fn looked_at(checkpoint: &Checkpoint<'_>) -> &'static str {
     }
 }
 
-fn unknown(half: Half, checkpoint: &Checkpoint<'_>) -> SetupError {
+fn unknown(half: Half, checkpoint: &Checkpoint<'_>) -> Error {
     let (flag, writes) = match half {
         Half::Reasoning => (half.flag(), "thoughts"),
         Half::Tools => (half.flag(), "calls"),
     };
-    SetupError {
-        kind: SetupErrorKind::Unsure,
-        message: format!("{flag} auto: {} the marks of no format that is known here", looked_at(checkpoint)),
-        hint: Some(format!(
-            "name the format with {flag}; `unspool formats` lists the names. If the model writes no {writes}, leave {flag} out"
-        )),
-    }
+    let message = format!("{flag} auto: {} the marks of no format that is known here", looked_at(checkpoint));
+    Error::new(ErrorKind::Unsure, message).at(flag).hint(format!(
+        "name the format with {flag}; `unspool formats` lists the names. If the model writes no {writes}, leave {flag} out"
+    ))
 }
 
-fn undecided(half: Half, candidates: &[(Weight, String, String)]) -> SetupError {
+fn undecided(half: Half, candidates: &[(Weight, String, String)]) -> Error {
     let equal = candidates.iter().take_while(|candidate| candidate.0 == candidates[0].0);
     let listed: Vec<String> = equal.map(|(_, name, why)| format!("`{name}` ({why})")).collect();
     let flag = half.flag();
-    SetupError {
-        kind: SetupErrorKind::Unsure,
-        message: format!("{flag} auto: as much speaks for {}", listed.join(" as for ")),
-        hint: Some(format!("name the right one with {flag}")),
-    }
+    let message = format!("{flag} auto: as much speaks for {}", listed.join(" as for "));
+    Error::new(ErrorKind::Unsure, message).at(flag).hint(format!("name the right one with {flag}"))
 }

@@ -5,21 +5,21 @@ use crate::event::{Event, Sink};
 use crate::span::Span;
 
 /// Passes events on, but only as many diagnostics as the limit allows. A last one says that there are more.
-pub(crate) struct Bounded<'a, S> {
+pub(crate) struct Bounded<'a, S: ?Sized> {
     pub(crate) sink: &'a mut S,
     /// Number of diagnostics so far.
     pub(crate) told: usize,
     pub(crate) most: usize,
 }
 
-impl<S> Bounded<'_, S> {
+impl<S: ?Sized> Bounded<'_, S> {
     /// Whether a further diagnostic would go out, possibly as the one that says that there are more.
     pub(crate) fn is_heard(&self) -> bool {
         self.told <= self.most
     }
 }
 
-impl<S: Sink> Sink for Bounded<'_, S> {
+impl<S: Sink + ?Sized> Sink for Bounded<'_, S> {
     #[inline]
     fn event(&mut self, event: Event<'_>) {
         match event {
@@ -37,7 +37,7 @@ impl<S: Sink> Sink for Bounded<'_, S> {
     }
 }
 
-impl<S: Sink> Bounded<'_, S> {
+impl<S: Sink + ?Sized> Bounded<'_, S> {
     fn report(&mut self, note: Diagnostic) {
         if self.told < self.most {
             self.told += 1;

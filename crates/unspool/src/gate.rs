@@ -17,11 +17,12 @@
 //! tokens' bytes. Without bytes, a token that is not special stands for a text that no marker contains: markers that
 //! are one entry are found, and tokens are counted.
 
+use crate::error::Error;
 use crate::event::{Event, Sink};
 use crate::pair::Pair;
 use crate::parser::{Delta, Parser, ReasoningEnd};
 use crate::prompt::{self, SOME_TEXT};
-use crate::request::{Prompt, PromptToken, Request, RequestError};
+use crate::request::{Prompt, PromptToken, Request};
 
 pub use questions::EndTokens;
 
@@ -137,7 +138,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn gate(&self, request: &Request, prompt: Prompt<'_>) -> Result<Gate, RequestError> {
+    pub fn gate(&self, request: &Request, prompt: Prompt<'_>) -> Result<Gate, Error> {
         Ok(Gate {
             parser: self.parser(request, prompt)?,
             tokens: 0,
@@ -151,7 +152,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, RequestError> {
+    pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, Error> {
         Ok(self.parser(request, Prompt::Ids(prompt))?.reasoning_ended())
     }
 
@@ -165,7 +166,7 @@ impl Pair {
         request: &Request,
         prompt: Prompt<'_>,
         output: &'a [u32],
-    ) -> Result<&'a [u32], RequestError> {
+    ) -> Result<&'a [u32], Error> {
         let mut gate = self.gate(request, prompt)?;
         gate.advance(output);
         let from = gate.reasoning_end().map_or(output.len(), |end| usize::try_from(end.content).unwrap_or(usize::MAX));
@@ -177,12 +178,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn count_reasoning_tokens(
-        &self,
-        request: &Request,
-        prompt: Prompt<'_>,
-        output: &[u32],
-    ) -> Result<u64, RequestError> {
+    pub fn count_reasoning_tokens(&self, request: &Request, prompt: Prompt<'_>, output: &[u32]) -> Result<u64, Error> {
         let mut gate = self.gate(request, prompt)?;
         gate.advance(output);
         Ok(gate.finish())

@@ -1,10 +1,10 @@
 //! All limits of the parser.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, ErrorKind};
 use crate::suggest::{did_you_mean, near};
 
 /// How much the parser holds, nests and announces. The defaults are generous for models and tight against abuse.
@@ -116,7 +116,7 @@ impl Limit {
     ///
     /// # Errors
     /// There is no limit with this name, or the value is invalid.
-    pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
+    pub fn new(name: &str, value: &str) -> Result<Self, Error> {
         let name = RENAMED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
         if !Limits::NAMES.contains(&name) {
             let all = Limits::NAMES.join(", ");
@@ -124,7 +124,7 @@ impl Limit {
                 Some(question) => format!("{question} The limits are {all}"),
                 None => format!("the limits are {all}"),
             };
-            return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
+            return Err(refused(format!("no limit is named `{name}`"), hint));
         }
         let in_bytes = !["depth", "calls", "diagnostics"].contains(&name);
         let value = value.trim();
@@ -138,47 +138,31 @@ impl Limit {
             Some(number) if number <= GREATEST => {
                 Ok(Self { name: name.to_owned(), value: usize::try_from(number).unwrap_or(usize::MAX) })
             }
-            _ => Err(LimitError {
-                message: format!("`{value}` is no value for the limit `{name}`"),
-                hint: match in_bytes {
+            _ => Err(refused(
+                format!("`{value}` is no value for the limit `{name}`"),
+                match in_bytes {
                     true => "write a number of bytes up to 1024GiB, such as 4096, 64KiB or 16MiB".to_owned(),
                     false => "write a number without a unit, such as 64".to_owned(),
                 },
-            }),
+            )),
         }
     }
 }
 
 impl FromStr for Limit {
-    type Err = LimitError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, LimitError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         match text.split_once('=') {
             Some((name, value)) => Self::new(name.trim(), value),
-            None => Err(LimitError {
-                message: format!("`{text}` sets no limit"),
-                hint: "write NAME=VALUE, such as header=8KiB".to_owned(),
-            }),
+            None => Err(refused(format!("`{text}` sets no limit"), "write NAME=VALUE, such as header=8KiB".to_owned())),
         }
     }
 }
 
-/// Why a limit cannot be set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitError {
-    /// What is wrong.
-    pub message: String,
-    /// How to fix it.
-    pub hint: String,
+fn refused(message: String, hint: String) -> Error {
+    Error::new(ErrorKind::BadLimit, message).hint(hint).at("limits")
 }
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  hint: {}", self.message, self.hint)
-    }
-}
-
-impl std::error::Error for LimitError {}
 
 #[cfg(test)]
 mod tests {
@@ -231,9 +215,13 @@ mod tests {
     fn an_unknown_name_lists_near_ones_and_all() {
         let error = Limit::new("argumnts", "1").unwrap_err();
         assert!(
-            error.hint.starts_with("did you mean `arguments`, `argument` or `held_arguments`? The limits are name, "),
+            error
+                .hint
+                .as_deref()
+                .unwrap()
+                .starts_with("did you mean `arguments`, `argument` or `held_arguments`? The limits are name, "),
             "{error}"
         );
-        assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.starts_with("the limits are "));
+        assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.unwrap().starts_with("the limits are "));
     }
 }

@@ -1,11 +1,12 @@
 //! The requirements of a pair: for the tokenizer, for the request to the engine, and for its two halves.
 
+use crate::error::{Error, ErrorKind};
 use crate::format::file::{KeepSpecial, Level, Required};
 use crate::format::syntax::Format;
 use crate::format::template::Template;
 use crate::plan::Plan;
 use crate::registry::Registry;
-use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupWarning};
 
 /// Requirements for the request to the engine, so that the pair can parse the output. From the `serve` keys of both
 /// halves.
@@ -46,7 +47,7 @@ pub(crate) fn check_vocabulary<'a>(
     name: impl Fn(Half) -> Option<&'a str>,
     has: impl Fn(&str) -> bool,
     model: &str,
-) -> Result<(), SetupError> {
+) -> Result<(), Error> {
     let halves = [(Half::Reasoning, plan.reasoning.as_ref()), (Half::Tools, plan.tools.as_ref())];
     let mut faults = Vec::new();
     for (half, format) in halves {
@@ -63,11 +64,9 @@ pub(crate) fn check_vocabulary<'a>(
     if faults.is_empty() {
         return Ok(());
     }
-    Err(SetupError {
-        kind: SetupErrorKind::MissingTokens,
-        message: format!("the tokenizer of {model} does not fit: {}", faults.join("; ")),
-        hint: Some("take the parser that belongs to the model; `unspool formats` lists which models write what".into()),
-    })
+    let message = format!("the tokenizer of {model} does not fit: {}", faults.join("; "));
+    Err(Error::new(ErrorKind::MissingTokens, message)
+        .hint("take the parser that belongs to the model; `unspool formats` lists which models write what"))
 }
 
 /// The warning for a name that is an alias.

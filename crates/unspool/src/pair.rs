@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
+use crate::error::{Error, ErrorKind};
 use crate::explanation::Explanation;
 use crate::flow::tokens::Gate;
 use crate::flow::{RequestOptions, explain};
@@ -17,9 +18,9 @@ use crate::parser::Parser;
 use crate::plan::Plan;
 use crate::prompt::{self, Known};
 use crate::registry::{Registry, names_by_half};
-use crate::request::{Prompt, Request, RequestError};
+use crate::request::{Prompt, Request};
 use crate::response_template::{Halves, Machine, Phase};
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
+use crate::setup::{Half, Setup, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
 
 /// A compiled pair of a reasoning half and a tools half. Cheap to clone; creates a parser for each reply.
@@ -54,7 +55,7 @@ struct Key {
 }
 
 impl Pair {
-    pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
+    pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, Error> {
         let (reasoning_name, tools_name) = names(registry, setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
@@ -96,7 +97,7 @@ impl Pair {
     ///
     /// # Errors
     /// The request asks for something that the format cannot do, such as an unknown `reasoning_effort`.
-    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, RequestError> {
+    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, Error> {
         let kwargs = kwargs(request);
         let base = self.plan(&kwargs, false)?;
         let off = match &base.reasoning {
@@ -173,7 +174,7 @@ impl Pair {
     }
 
     /// The compiled tables under these switches, built once.
-    pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, SetupError> {
+    pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, Error> {
         let inner = &*self.inner;
         let halves = [&inner.reasoning, &inner.tools];
         let possible = inner.possible.get_or_init(|| {
@@ -185,9 +186,9 @@ impl Pair {
         if let Some((_, plan)) = plans.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(plan));
         }
-        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, SetupError> {
+        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, Error> {
             let Some((source, name)) = half else { return Ok(None) };
-            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(SetupError::from)
+            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(Error::from)
         };
         let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
         let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
@@ -228,7 +229,7 @@ impl Pair {
     }
 
     /// The keys of both halves, without any switch of a request.
-    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, SetupError> {
+    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, Error> {
         self.plan(&kwargs(request), false)
     }
 
@@ -244,8 +245,8 @@ impl Pair {
     /// whether a text is one entry of the vocabulary; `model` is the checkpoint's name for the message.
     ///
     /// # Errors
-    /// [`SetupErrorKind::MissingTokens`], with the flag, every missing token and the model.
-    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), SetupError> {
+    /// [`ErrorKind::MissingTokens`], with the flag, every missing token and the model.
+    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), Error> {
         needs::check_vocabulary(&*self.formats(&Request::default())?, |half| self.name(half), has, model)
     }
 
@@ -276,7 +277,7 @@ impl Registry {
     /// # Errors
     /// An unknown name (the hint lists near matches), a pair that cannot work, or a checkpoint that lacks what the
     /// format needs.
-    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
+    pub fn pair(&self, setup: &Setup) -> Result<Pair, Error> {
         Pair::new(self, setup)
     }
 
@@ -285,7 +286,7 @@ impl Registry {
     ///
     /// # Errors
     /// The file is broken, or names a format that does not exist.
-    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, Error> {
         let mut with = self.clone();
         let source = with.enter(path, text)?;
         let names = names_by_half(&source);
@@ -316,20 +317,20 @@ impl Inner {
     }
 
     /// An error in a key of the format: in the file, or in the description that the checkpoint brings.
-    fn located(&self, key: &str, told: Explanation) -> SetupError {
+    fn located(&self, key: &str, told: Explanation) -> Error {
         if key == "checkpoint" {
             let (half, name) =
                 if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };
             let name = name.as_ref().map_or("", |(_, name)| name);
             let usual = "give the checkpoint's `tokenizer_config.json`, or take a parser that needs none of it";
             let message = format!("{} {name}: {}", half.flag(), told.message);
-            let hint = Some(told.hint.unwrap_or_else(|| usual.to_owned()));
-            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint };
+            let hint = told.hint.unwrap_or_else(|| usual.to_owned());
+            return Error::new(ErrorKind::BadCheckpoint, message).hint(hint);
         }
         let tools = key.starts_with("tools") || self.reasoning.is_none();
         match if tools { &self.tools } else { &self.reasoning } {
             Some((source, _)) => source.error(key, told).into(),
-            None => SetupError { kind: SetupErrorKind::BadFormat, message: told.message, hint: told.hint },
+            None => Error { hint: told.hint, ..Error::new(ErrorKind::BadFormat, told.message) },
         }
     }
 }
@@ -363,7 +364,7 @@ fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Opti
 
 type Found = Option<(Arc<Source>, String)>;
 
-fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, SetupError> {
+fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Error> {
     match name.filter(|n| !n.is_empty()) {
         None => Ok(None),
         Some(name) => Ok(Some((registry.find(half, name)?, registry.canonical(half, name).to_owned()))),
@@ -377,7 +378,7 @@ fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
 }
 
 /// A bound format adds its other half, and refuses another format's.
-fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
+fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), Error> {
     let bound = |half: &Found| match half {
         Some((source, name)) => source.resolve(&Facts { name, ..Facts::default() }).is_ok_and(|f| f.bound),
         None => false,
@@ -391,15 +392,12 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
             *reasoning = twin(name, &source.names.tools, &source.names.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
-            return Err(SetupError {
-                kind: SetupErrorKind::BadPair,
-                message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
-                hint: Some(if r {
-                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
-                } else {
-                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
-                }),
-            });
+            let message = format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together");
+            return Err(Error::new(ErrorKind::BadPair, message).hint(if r {
+                format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
+            } else {
+                format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
+            }));
         }
         _ => {}
     }

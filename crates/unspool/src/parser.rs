@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::align::Aligned;
 use crate::aligner::Aligner;
@@ -18,9 +17,9 @@ use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, RequestOptions};
 use crate::limits::Limits;
-use crate::plan::{Plan, sum};
+use crate::plan::Plan;
 use crate::request::ToolChoice;
-use crate::response_template::{Machine, MachineState, Phase};
+use crate::response_template::{Machine, Phase};
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
@@ -28,6 +27,9 @@ mod bytes;
 mod late;
 mod pass;
 mod places;
+mod snapshot;
+
+pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
 
 /// Where reasoning ended, in tokens from the start of the output.
 ///
@@ -148,39 +150,6 @@ struct Memory {
     diagnostics: usize,
 }
 
-/// A parser's state, to continue elsewhere. Its contents are opaque; [`Parser::restore`] checks it as a whole.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// Version of the layout; [`Parser::restore`] refuses any other.
-    pub version: u32,
-    /// Identifies the format keys that the parser used.
-    #[serde(default)]
-    format: u64,
-    /// Checksum of `state`, so that no foreign number gets into a parser.
-    #[serde(default)]
-    sum: u64,
-    /// The saved state as JSON.
-    #[serde(default)]
-    state: String,
-}
-
-/// The serialised form of a snapshot's state.
-#[derive(Serialize)]
-struct Saved<'a> {
-    machine: Option<&'a MachineState>,
-    memory: &'a Memory,
-}
-
-/// The deserialised form of a snapshot's state.
-#[derive(Deserialize)]
-struct Restored {
-    machine: Option<MachineState>,
-    memory: Memory,
-}
-
-/// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 3;
-
 impl Parser {
     pub(crate) fn new(
         (plan, limits): (Arc<Plan>, Arc<Limits>),
@@ -206,14 +175,14 @@ impl Parser {
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
-    pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
+    pub fn push(&mut self, delta: Delta<'_>, sink: &mut (impl Sink + ?Sized)) {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.take(delta, &mut sink);
         self.memory.diagnostics = sink.told;
     }
 
     #[inline]
-    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
+    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
             (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
@@ -234,7 +203,7 @@ impl Parser {
     }
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
-    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
+    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut (impl Sink + ?Sized)) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
         let mut tail = String::new();
@@ -337,49 +306,6 @@ impl Parser {
         self.memory.hold.len()
     }
 
-    /// Saves the state after the last delta.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let saved = Saved { machine: self.machine.as_ref().map(Machine::state), memory: &self.memory };
-        // Numbers, texts and lists of them always serialise; `restore` would refuse anything else.
-        let state = serde_json::to_string(&saved).unwrap_or_default();
-        let format = self.plan.fingerprint;
-        Snapshot { version: SNAPSHOT_VERSION, format, sum: sum(state.as_bytes()), state }
-    }
-
-    /// Continues from a snapshot of a parser with the same pair and request.
-    ///
-    /// # Errors
-    /// The snapshot is of another version, of another pair or thinking mode, or was modified.
-    pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let Snapshot { version, format, sum: written, state } = snapshot;
-        if version != SNAPSHOT_VERSION {
-            return Err(format!("the snapshot has version {version}, this parser reads {SNAPSHOT_VERSION}"));
-        }
-        if format != self.plan.fingerprint {
-            return Err("the snapshot was made with other formats or another thinking mode".to_owned());
-        }
-        let changed = || "the snapshot is not as a parser wrote it: its state was changed on the way".to_owned();
-        if written != sum(state.as_bytes()) {
-            return Err(changed());
-        }
-        let saved: Value = serde_json::from_str(&state).map_err(|_| changed())?;
-        if !counts_fit(&saved) {
-            return Err(changed());
-        }
-        let restored: Restored = serde_json::from_value(saved).map_err(|_| changed())?;
-        if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
-            return Err(changed());
-        }
-        match (&mut self.machine, restored.machine) {
-            (Some(machine), Some(state)) if machine.fits(&state, &restored.memory.hold) => machine.restore(state),
-            (None, None) => {}
-            _ => return Err(changed()),
-        }
-        self.memory = restored.memory;
-        Ok(())
-    }
-
     /// Text with several ids, or with a special one: finds out which bytes belong to which id.
     fn push_aligned(&mut self, text: &str, ids: &[u32], sink: &mut impl Sink) {
         let plan = Arc::clone(&self.plan);
@@ -405,7 +331,7 @@ impl Parser {
     }
 
     /// Ids alone: their bytes come from the vocabulary.
-    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink>) {
+    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         self.flush_lag(sink);
         let plan = Arc::clone(&self.plan);
         let mut text = std::mem::take(&mut self.room);
@@ -450,7 +376,7 @@ impl Parser {
     }
 
     /// Replaces an incomplete character by U+FFFD.
-    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink>) {
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let before = text.len();
         let odd = self.memory.utf8.flush(text);
         if odd.replaced > 0 {
@@ -461,7 +387,7 @@ impl Parser {
     }
 
     /// Reports ill-formed bytes, which the last `own` bytes of the text represent.
-    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let (at, what) = (self.memory.tokens.end, "bytes that are not UTF-8 were replaced");
         let note = Diagnostic::new(DiagnosticKind::InvalidUtf8, at, "\u{fffd}", what);
         self.tell(note, (text, own), sink);
@@ -469,7 +395,12 @@ impl Parser {
 
     /// Reports an odd token. First pushes the text before its own `own` bytes, so that the diagnostics keep their order
     /// however many tokens come at once.
-    fn tell(&mut self, note: Diagnostic, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    fn tell(
+        &mut self,
+        note: Diagnostic,
+        (text, own): (&mut String, usize),
+        sink: &mut Bounded<'_, impl Sink + ?Sized>,
+    ) {
         let before = text.len() - own;
         if sink.is_heard() && before > 0 {
             self.feed(&text[..before], Eof::No, sink);
@@ -532,21 +463,6 @@ impl Parser {
             hold.push_str(&text[pos..]);
         }
         memory.hold = hold;
-    }
-}
-
-/// Whether a parser can count on from all numbers of a saved state without overflow. Only the open containers of JSON
-/// are bits rather than a count.
-fn counts_fit(saved: &Value) -> bool {
-    const MOST: u64 = 1 << 60;
-    match saved {
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => number.unsigned_abs() <= MOST,
-            None => false,
-        },
-        Value::Array(items) => items.iter().all(counts_fit),
-        Value::Object(members) => members.iter().all(|(name, value)| name == "objects" || counts_fit(value)),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 

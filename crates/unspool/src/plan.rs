@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::explanation::Explanation;
 use crate::flow::tables::{Raw, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
-use crate::request::{Request, RequestError, ToolChoice};
+use crate::request::{Request, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 use crate::special::{Special, Specials};
@@ -75,7 +76,7 @@ impl Plan {
     }
 
     /// Refuses guarantees that need a grammar which the checkpoint's template cannot express.
-    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), RequestError> {
+    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), Error> {
         if self.checkpoint.is_none() || !self.refuses() || mute {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl Plan {
             _ => None,
         };
         match asked {
-            Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+            Some(what) => Err(Error::request(&format!("response_template parsing cannot guarantee {what}"))
                 .hint("leave it out, or serve this model with a parser of its own format")),
             None => Ok(()),
         }

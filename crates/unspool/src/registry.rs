@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::error::{Error, ErrorKind};
 use crate::format::check;
 use crate::format::detect::Detect;
 use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
 use crate::models::Models;
-use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupWarning};
 use crate::suggest::{did_you_mean, near};
 
 /// The built-in format files: name and text.
@@ -19,12 +20,12 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"))
 struct Lazy {
     path: String,
     text: &'static str,
-    source: OnceLock<Result<Arc<Source>, SetupError>>,
+    source: OnceLock<Result<Arc<Source>, Error>>,
 }
 
 impl Lazy {
-    fn source(&self) -> Result<Arc<Source>, SetupError> {
-        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(SetupError::from)).clone()
+    fn source(&self) -> Result<Arc<Source>, Error> {
+        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(Error::from)).clone()
     }
 }
 
@@ -79,12 +80,13 @@ impl Registry {
     }
 
     /// Adds a user's format file without checking it.
-    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, SetupError> {
+    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, Error> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
-            let other = self.find(Half::Tools, &base).or_else(|_| self.find(Half::Reasoning, &base)).map_err(|_| {
-                SetupError::from(source.error("extends", format!("no format is named `{base}`").into()))
-            })?;
+            let other = self
+                .find(Half::Tools, &base)
+                .or_else(|_| self.find(Half::Reasoning, &base))
+                .map_err(|_| Error::from(source.error("extends", format!("no format is named `{base}`").into())))?;
             source.extend_from(&other);
             source.check_all()?;
         }
@@ -108,21 +110,21 @@ impl Registry {
     }
 
     /// Checks that the rules of a file name existing formats.
-    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), SetupError> {
+    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), Error> {
         for (i, rule) in rules_of(source)?.into_iter().enumerate() {
             for (half, key, name) in
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
                 let Some(error) = name.and_then(|name| self.find(half, &name).err()) else { continue };
                 let told = source.error(&format!("detect.{i}.{key}"), error.message.into());
-                return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
+                return Err(Error { hint: error.hint, ..Error::from(told) });
             }
         }
         Ok(())
     }
 
     /// For a file without calls: checks that the ends of its thoughts open something in another format.
-    fn check_ends(&self, source: &Source) -> Result<(), SetupError> {
+    fn check_ends(&self, source: &Source) -> Result<(), Error> {
         for name in source.names.reasoning.iter() {
             let words = source.resolve(&Facts { name, ..Facts::default() })?;
             if words.reasoning.ends.is_empty() || !words.tools.call.is_empty() {
@@ -145,7 +147,7 @@ impl Registry {
     }
 
     /// All files: a user's own first, then the built-in ones.
-    pub(crate) fn sources(&self) -> Result<Vec<Arc<Source>>, SetupError> {
+    pub(crate) fn sources(&self) -> Result<Vec<Arc<Source>>, Error> {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         for source in self.own.values() {
             if !sources.iter().any(|known| Arc::ptr_eq(known, source)) {
@@ -220,7 +222,7 @@ impl Registry {
     }
 
     /// The file that has a name.
-    pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, SetupError> {
+    pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, Error> {
         let name = self.canonical(half, name);
         let key = (half as u8, name.to_owned());
         if let Some(source) = self.own.get(&key) {
@@ -236,7 +238,7 @@ impl Registry {
     ///
     /// # Errors
     /// An unknown name, or a file that cannot be read.
-    pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, SetupError> {
+    pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, Error> {
         let name = self.canonical(half, name);
         let source = self.find(half, name)?;
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
@@ -253,7 +255,7 @@ impl Registry {
     ///
     /// # Errors
     /// A format file that cannot be read.
-    pub fn models(&self) -> Result<Models, SetupError> {
+    pub fn models(&self) -> Result<Models, Error> {
         let mut models = Models::default();
         for source in self.sources()? {
             for (half, name) in names_by_half(&source) {
@@ -272,7 +274,7 @@ impl Registry {
     ///
     /// # Errors
     /// An unknown name, or a file that cannot be read.
-    pub fn file(&self, half: Half, name: &str) -> Result<(String, String), SetupError> {
+    pub fn file(&self, half: Half, name: &str) -> Result<(String, String), Error> {
         let source = self.find(half, name)?;
         Ok((source.path.clone(), source.text.clone()))
     }
@@ -312,7 +314,7 @@ impl Registry {
         self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
     }
 
-    fn unknown(&self, half: Half, name: &str) -> SetupError {
+    fn unknown(&self, half: Half, name: &str) -> Error {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
@@ -330,11 +332,8 @@ impl Registry {
             Some(hint) => hint,
             None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
-        SetupError {
-            kind: SetupErrorKind::UnknownName,
-            message: format!("no parser for {} is named `{name}`", half.flag()),
-            hint: Some(hint),
-        }
+        let message = format!("no parser for {} is named `{name}`", half.flag());
+        Error::new(ErrorKind::UnknownName, message).hint(hint).at(half.flag())
     }
 }
 
@@ -345,6 +344,6 @@ pub(crate) fn names_by_half(source: &Source) -> Vec<(Half, String)> {
 }
 
 /// The `[[detect]]` rules of one file.
-pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, SetupError> {
+pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, Error> {
     Ok(source.resolve(&Facts::default())?.detect)
 }

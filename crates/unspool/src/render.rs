@@ -13,6 +13,7 @@ mod writer;
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::message::Message;
@@ -26,12 +27,12 @@ use writer::Writer;
 
 /// A value that the syntax cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderError {
+pub(crate) struct RenderError {
     /// The path of the value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or
     /// `format`, `request`.
-    pub place: String,
+    pub(crate) place: String,
     /// The error, as a sentence without its subject.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl RenderError {
@@ -53,17 +54,21 @@ impl fmt::Display for RenderError {
     }
 }
 
-impl std::error::Error for RenderError {}
+impl From<RenderError> for Error {
+    fn from(error: RenderError) -> Self {
+        Self::new(ErrorKind::CannotRender, error.to_string()).at(error.place)
+    }
+}
 
 impl Pair {
     /// Renders a message as the model would write it after a prompt that says nothing about thinking.
     ///
     /// # Errors
     /// A value that the syntax cannot express, with its path.
-    pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
+    pub fn render(&self, message: &Message, request: &Request) -> Result<String, Error> {
+        let plan = self.formats(request)?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render((plan.reasoning.as_ref(), tools), self.limits(), message, request)
+        Ok(render((plan.reasoning.as_ref(), tools), self.limits(), message, request)?)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The fields of a request that affect the parser.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::schema::ToolSet;
 
 /// `tool_choice`, as in OpenAI's API.
@@ -87,7 +87,7 @@ impl Request {
     ///
     /// # Errors
     /// A field has a value of the wrong type.
-    pub fn from_openai(request: &Value) -> Result<Self, RequestError> {
+    pub fn from_openai(request: &Value) -> Result<Self, Error> {
         let mut out = Self {
             tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))),
             ..Self::default()
@@ -98,76 +98,47 @@ impl Request {
         match request.get("chat_template_kwargs") {
             None | Some(Value::Null) => {}
             Some(Value::Object(map)) => out.chat_template_kwargs = map.clone(),
-            Some(_) => return Err(RequestError::new("`chat_template_kwargs` must be an object")),
+            Some(_) => {
+                return Err(Error::request("`chat_template_kwargs` must be an object").at("chat_template_kwargs"));
+            }
         }
         match request.get("reasoning_effort") {
             None | Some(Value::Null) => {}
             Some(Value::String(s)) => out.reasoning_effort = Some(s.clone()),
-            Some(_) => return Err(RequestError::new("`reasoning_effort` must be a string")),
+            Some(_) => return Err(Error::request("`reasoning_effort` must be a string").at("reasoning_effort")),
         }
         Ok(out)
     }
 }
 
-fn boolean(request: &Value, key: &str) -> Result<Option<bool>, RequestError> {
+fn boolean(request: &Value, key: &str) -> Result<Option<bool>, Error> {
     match request.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(b)) => Ok(Some(*b)),
-        Some(_) => Err(RequestError::new(&format!("`{key}` must be a boolean"))),
+        Some(_) => Err(Error::request(&format!("`{key}` must be a boolean")).at(key)),
     }
 }
 
-fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, RequestError> {
+fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, Error> {
     match value {
         None | Some(Value::Null) => Ok(ToolChoice::Auto),
         Some(Value::String(s)) => match s.as_str() {
             "none" => Ok(ToolChoice::None),
             "auto" => Ok(ToolChoice::Auto),
             "required" => Ok(ToolChoice::Required),
-            other => Err(RequestError::new(&format!(
+            other => Err(Error::request(&format!(
                 "`tool_choice` is {other:?}; it must be \"none\", \"auto\", \"required\" or a function"
-            ))),
+            ))
+            .at("tool_choice")),
         },
         Some(object) => object
             .pointer("/function/name")
             .or_else(|| object.get("name"))
             .and_then(Value::as_str)
             .map(|name| ToolChoice::Named(name.to_owned()))
-            .ok_or_else(|| RequestError::new("`tool_choice` names no function")),
+            .ok_or_else(|| Error::request("`tool_choice` names no function").at("tool_choice")),
     }
 }
-
-/// A request that is refused before any output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestError {
-    /// What is wrong.
-    pub message: String,
-    /// How to fix it.
-    pub hint: Option<String>,
-}
-
-impl RequestError {
-    /// An error without a hint.
-    #[must_use]
-    pub fn new(message: &str) -> Self {
-        Self { message: message.to_owned(), hint: None }
-    }
-
-    /// Adds a hint.
-    #[must_use]
-    pub fn hint(mut self, hint: &str) -> Self {
-        self.hint = Some(hint.to_owned());
-        self
-    }
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 /// One token of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! The settings of a pair, and the errors of its creation.
 
-use std::fmt;
-
 use serde_json::Value;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::{CallIds, IncompleteCalls, RequestError};
+use crate::request::{CallIds, IncompleteCalls};
 
 pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
@@ -38,47 +37,6 @@ pub struct Setup {
     /// The limits.
     pub limits: Limits,
 }
-
-/// Kinds of [`SetupError`]; the names are part of the JSON interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SetupErrorKind {
-    /// No format has this name.
-    UnknownName,
-    /// The format file cannot be read or used.
-    BadFormat,
-    /// The two halves cannot work together.
-    BadPair,
-    /// The checkpoint lacks what the format needs (a `response_template`).
-    BadCheckpoint,
-    /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`](crate::Pair::check_vocabulary)).
-    MissingTokens,
-    /// The checkpoint's files do not say which format it writes ([`Registry::detect`](crate::Registry::detect)).
-    Unsure,
-}
-
-/// Why a pair cannot be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupError {
-    /// The kind of error.
-    pub kind: SetupErrorKind,
-    /// What is wrong, and where.
-    pub message: String,
-    /// How to fix it.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SetupError {}
 
 /// A warning about a pair that works but is probably wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,16 +85,9 @@ impl Half {
     }
 }
 
-impl From<FileError> for SetupError {
+impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
-        let message = error.placed();
-        Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
-    }
-}
-
-/// A request's switch that makes the format unusable.
-impl From<SetupError> for RequestError {
-    fn from(error: SetupError) -> Self {
-        Self { message: error.message, hint: error.hint }
+        let place = format!("{}:{}", error.path, error.line);
+        Self::new(ErrorKind::BadFormat, error.placed()).hint(error.hint).at(place)
     }
 }

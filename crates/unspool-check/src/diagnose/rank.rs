@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use unspool::Error;
 use unspool::{
-    Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Prompt, Request, RequestError, Setup, ToolChoice,
-    Vocabulary,
+    Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Prompt, Request, Setup, ToolChoice, Vocabulary,
 };
 
 use super::formats::{Formats, Names, folded};
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// A field of the request that is of the wrong kind.
-    pub(super) fn new(formats: &'a Formats, fields: &Value, prompt: Option<&'a str>) -> Result<Self, RequestError> {
+    pub(super) fn new(formats: &'a Formats, fields: &Value, prompt: Option<&'a str>) -> Result<Self, Error> {
         let mut fields = fields.clone();
         let knows_tools = fields.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
         if !knows_tools {
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An output in pieces of `size` bytes at least; 0: whole.
-    pub(super) fn read(&self, pair: &Pair, text: &str, size: usize) -> Result<Reading, RequestError> {
+    pub(super) fn read(&self, pair: &Pair, text: &str, size: usize) -> Result<Reading, Error> {
         let mut parser = pair.parser(&self.request, self.prompt.map_or(Prompt::Unknown, Prompt::Text))?;
         let mut message = Message::default();
         let mut rest = text;
@@ -185,8 +185,8 @@ impl<'a> Ranking<'a> {
     }
 
     /// All tools halves, each with the reasoning half that goes best with it; if no half reads a call, the reasoning halves
-    /// too. The best first.
-    pub(super) fn entries(&mut self) -> Vec<Entry> {
+    /// too. The best first. Of reasoning halves that read alike, one of the `likely` names is taken.
+    pub(super) fn entries(&mut self, likely: &[&str]) -> Vec<Entry> {
         let formats = self.reader.formats;
         let may_think = |ranking: &Self, name: &str| {
             formats.known(Half::Reasoning, name).is_some_and(|known| known.may_speak(&ranking.folded))
@@ -194,10 +194,12 @@ impl<'a> Ranking<'a> {
         // Guided calls are JSON, whatever the format.
         let forced = matches!(self.reader.request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
         let mut thinkers: Vec<Entry> = self.entry(None, None).into_iter().collect();
-        for known in formats.all(Half::Reasoning) {
-            if known.may_speak(&self.folded) {
-                thinkers.extend(self.entry(Some(&known.name), None));
-            }
+        let is_likely = |name: &str| likely.contains(&name);
+        let mut halves: Vec<&str> = formats.all(Half::Reasoning).iter().map(|known| known.name.as_str()).collect();
+        halves.retain(|name| may_think(self, name));
+        halves.sort_by_key(|name| !is_likely(name));
+        for name in halves {
+            thinkers.extend(self.entry(Some(name), None));
         }
         let Some(best) = thinkers.iter().min_by_key(|entry| score(entry)).cloned() else { return Vec::new() };
         let mut out = Vec::new();
@@ -211,6 +213,7 @@ impl<'a> Ranking<'a> {
             if !halves.contains(&best.reasoning_parser.as_deref()) {
                 halves.push(best.reasoning_parser.as_deref());
             }
+            halves[1..].sort_by_key(|name| !name.is_some_and(is_likely));
             let tried = halves.into_iter().filter_map(|half| self.entry(half, Some(&known.name)));
             out.extend(tried.min_by_key(score));
         }

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use unspool::request::RequestError;
 use unspool::spans::Both;
 use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 
@@ -61,12 +60,6 @@ impl Refusal {
     /// A field of `start` with an invalid value.
     pub(super) fn start(message: impl Into<String>, hint: &str) -> Self {
         Self::new("bad_start", message, hint)
-    }
-}
-
-impl From<RequestError> for Refusal {
-    fn from(error: RequestError) -> Self {
-        Self { kind: "request", message: error.message, hint: error.hint }
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use unspool::Error;
 use unspool::Pair;
-use unspool::setup::SetupErrorKind;
 use unspool::suggest;
 use unspool::{
     Checkpoint, Half, IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup,
-    SetupError, TokenBytes, Vocabulary,
+    TokenBytes, Vocabulary,
 };
 
 use super::hex::{IdAndBytes, Spelled};
@@ -201,7 +201,7 @@ impl Starter {
 }
 
 /// The startup check, for a named checkpoint whose special tokens are known.
-fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupError> {
+fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), Error> {
     let Vocabulary { special, bytes, .. } = &setup.vocabulary;
     if special.is_empty() {
         return Ok(());
@@ -216,8 +216,9 @@ fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
     let Some(given) = fields.get::<BTreeMap<String, Value>>("limits")? else { return Ok(limits) };
     for (name, value) in given {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let limit = Limit::new(&name, &text)
-            .map_err(|error| Refusal::start(format!("`start.limits`: {}", error.message), &error.hint))?;
+        let limit = Limit::new(&name, &text).map_err(|error| {
+            Refusal::start(format!("`start.limits`: {}", error.message), error.hint.as_deref().unwrap_or_default())
+        })?;
         limits.set(&limit);
     }
     Ok(limits)
@@ -267,16 +268,8 @@ fn prompt_tokens(tokens: Vec<IdAndBytes>) -> Result<Vec<PromptToken>, Refusal> {
         .map_err(|what| Refusal::start(format!("`start.prompt_tokens`: {what}"), hint_for("prompt_tokens")))
 }
 
-impl From<SetupError> for Refusal {
-    fn from(error: SetupError) -> Self {
-        let kind = match error.kind {
-            SetupErrorKind::UnknownName => "unknown_name",
-            SetupErrorKind::BadFormat => "bad_format",
-            SetupErrorKind::BadPair => "bad_pair",
-            SetupErrorKind::BadCheckpoint => "bad_checkpoint",
-            SetupErrorKind::MissingTokens => "missing_tokens",
-            _ => "setup",
-        };
-        Self { kind, message: error.message, hint: error.hint }
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { kind: error.kind.as_str(), message: error.message, hint: error.hint }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::error::Error;
 use crate::gate::Gate;
 use crate::pair::Pair;
 use crate::prompt::{self, Known};
-use crate::request::{Prompt, Request, RequestError};
+use crate::request::{Prompt, Request};
 
 /// The single tokens that end a thought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn reasoning_end_tokens(&self, request: &Request) -> Result<EndTokens, RequestError> {
+    pub fn reasoning_end_tokens(&self, request: &Request) -> Result<EndTokens, Error> {
         let thinking = self.gate(request, Prompt::Reasoning)?;
         let mut ends = EndTokens::default();
         if thinking.is_reasoning_end() {
@@ -58,7 +59,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn is_reasoning_end_in(&self, request: &Request, ends: &EndTokens, ids: &[u32]) -> Result<bool, RequestError> {
+    pub fn is_reasoning_end_in(&self, request: &Request, ends: &EndTokens, ids: &[u32]) -> Result<bool, Error> {
         if self.is_reasoning_end(request, ids)? {
             return Ok(true);
         }
@@ -72,12 +73,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn content_ids_in<'a>(
-        &self,
-        request: &Request,
-        ends: &EndTokens,
-        ids: &'a [u32],
-    ) -> Result<&'a [u32], RequestError> {
+    pub fn content_ids_in<'a>(&self, request: &Request, ends: &EndTokens, ids: &'a [u32]) -> Result<&'a [u32], Error> {
         match ends.find(ids) {
             Some((at, implicit)) => Ok(ids.get(at + usize::from(!implicit)..).unwrap_or_default()),
             None => self.extract_content_ids(request, Prompt::Unknown, ids),

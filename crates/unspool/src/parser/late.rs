@@ -1,8 +1,9 @@
 //! A request that arrives after its reply has begun.
 
 use super::Parser;
+use crate::error::Error;
 use crate::flow::state::{Mode, Place};
-use crate::request::{Request, RequestError};
+use crate::request::Request;
 
 impl Parser {
     /// Replaces the parser's request, for callers that learn it late. Its tools, `tool_choice`, `parallel_tool_calls`,
@@ -12,7 +13,7 @@ impl Parser {
     /// # Errors
     /// The parser has already decided something that depends on the request: a call has begun, or reasoning was emitted
     /// or held that should not be. The parser is then unchanged.
-    pub fn set_request(&mut self, request: &Request) -> Result<(), RequestError> {
+    pub fn set_request(&mut self, request: &Request) -> Result<(), Error> {
         let request_options = self.request_options.clone().of(request);
         let state = &self.memory.state;
         let undecided = match state.mode {
@@ -24,7 +25,7 @@ impl Parser {
             Mode::Body(_) | Mode::Closers { .. } | Mode::BlockClosed { .. } => false,
         };
         let late = |what: &str| {
-            Err(RequestError::new(&format!("the request comes too late: {what}"))
+            Err(Error::request(&format!("the request comes too late: {what}"))
                 .hint("make the parser with the request, or set it before the first call"))
         };
         let passed_on = self.request_options.mute && (state.place == Place::Raw || state.opener_is_text);
