@@ -131,12 +131,8 @@ impl Reply<'_> {
         let callable = functions.iter().filter(|function| only.is_none_or(|only| *only == function.name));
         let all = callable.map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
         if let (true, Some(only)) = (all.is_empty(), only) {
-            return Err(GrammarError {
-                hint: Some("leave the demand out, or give the request this tool".to_owned()),
-                ..GrammarError::new(&format!(
-                    "the checkpoint's `response_template` calls `{only}` and no other function"
-                ))
-            });
+            let message = format!("the checkpoint's `response_template` calls `{only}` and no other function");
+            return Err(Error::grammar(&message).hint("leave the demand out, or give the request this tool"));
         }
         Ok(Call { node: Node::choice(all), close: region.close.clone() })
     }
