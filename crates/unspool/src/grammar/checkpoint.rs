@@ -127,7 +127,13 @@ impl Reply<'_> {
 
     fn calls<'a>(&self, region: &CallRegion, functions: &'a [Function], rules: &mut Rules<'a>) -> Result<Call, Error> {
         let mut writer = Writer { region, rules };
-        let all = functions.iter().map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
+        let only = if let CallContent::Only(name) = &region.content { Some(name) } else { None };
+        let callable = functions.iter().filter(|function| only.is_none_or(|only| *only == function.name));
+        let all = callable.map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
+        if let (true, Some(only)) = (all.is_empty(), only) {
+            let message = format!("the checkpoint's `response_template` calls `{only}` and no other function");
+            return Err(Error::grammar(&message).hint("leave the demand out, or give the request this tool"));
+        }
         Ok(Call { node: Node::choice(all), close: region.close.clone() })
     }
 }
@@ -179,7 +185,7 @@ impl<'a> Writer<'a, '_> {
             Ok(Node::Json { schema, without: Avoid::nothing().and(&self.region.close) })
         };
         match &self.region.content {
-            CallContent::Arguments => json(),
+            CallContent::Arguments | CallContent::Only(_) => json(),
             CallContent::Envelope { name, arguments, listed } => {
                 let mut header = String::from(if *listed { "[{" } else { "{" });
                 string(&mut header, name);

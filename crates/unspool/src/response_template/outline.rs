@@ -49,6 +49,8 @@ pub(crate) enum Piece {
 pub(crate) enum CallContent {
     /// The arguments as JSON; the name is in the opener.
     Arguments,
+    /// The arguments of one function as JSON; the template fixes the name.
+    Only(String),
     /// An object with the name and the arguments under these keys; several in a list if `listed`.
     Envelope { name: String, arguments: String, listed: bool },
     /// A tag for each parameter.
@@ -91,6 +93,11 @@ impl Field {
 
     fn call_content(&self, group: Option<&str>) -> Result<CallContent, String> {
         let strange = || "its `transform` is not made of a name and arguments".to_owned();
+        if let (ContentParser::One(PairParser::Json { .. }), Some(name), None, false) =
+            (&self.content, self.transform.as_ref().and_then(Shape::of_one_function), group, self.each)
+        {
+            return Ok(CallContent::Only(name));
+        }
         let place = self.transform.as_ref().map(|shape| shape.of_call(self.each).ok_or_else(strange)).transpose()?;
         match (&self.content, place, group) {
             (ContentParser::Xml { tag, value, merge: false }, Some((name, arguments)), Some(group)) => {
@@ -127,6 +134,19 @@ impl Field {
 }
 
 impl Shape {
+    /// The fixed name of all calls, if the content is their arguments.
+    fn of_one_function(&self) -> Option<String> {
+        let Self::Map(members) = self else { return None };
+        let member = |key: &str| members.iter().find(|(k, _)| k == key).map(|(_, shape)| shape);
+        match (member("function"), member("name"), member("arguments")) {
+            (Some(function), _, _) => function.of_one_function(),
+            (None, Some(Self::Fixed(name)), Some(Self::Slot(slot, more))) if slot == "content" && more.is_empty() => {
+                name.as_str().map(str::to_owned)
+            }
+            _ => None,
+        }
+    }
+
     /// The sources of name and arguments: paths that begin with a group's name or `content`.
     fn of_call(&self, each: bool) -> Option<(Vec<String>, Vec<String>)> {
         let Self::Map(members) = self else { return None };
@@ -271,6 +291,17 @@ mod tests {
         let calls = json!({"open": "<act>", "close": "</act>", "content": "json", "transform": function});
         let content = outline(&calls).unwrap().calls.unwrap().content;
         assert_eq!(content, CallContent::Envelope { name: "do".into(), arguments: "with".into(), listed: false });
+    }
+
+    #[test]
+    fn the_arguments_of_one_function() {
+        let function = json!({"type": "function", "function": {"name": "set_lamp", "arguments": "{content}"}});
+        let calls = json!({"open": "<lamp>", "close": "</lamp>", "content": "json", "transform": function});
+        assert_eq!(outline(&calls).unwrap().calls.unwrap().content, CallContent::Only("set_lamp".into()));
+        let function =
+            json!({"type": "function", "function": {"name": "set_lamp", "arguments": {"level": "{content.x}"}}});
+        let calls = json!({"open": "<lamp>", "close": "</lamp>", "content": "json", "transform": function});
+        assert!(outline(&calls).unwrap_err().contains("transform"));
     }
 
     #[test]
