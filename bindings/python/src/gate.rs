@@ -16,9 +16,9 @@ impl Gate {
 
 #[pymethods]
 impl Gate {
-    /// Takes the ids of one step. Gives back `(grammar_start, constraint_start)`, positions in this step: ids before the first are not
-    /// fed to the grammar (negative: so many ids of earlier steps are fed first), ids from the second on are masked; one more than the
-    /// step has ids: not yet.
+    /// Takes the ids of one step and returns `(grammar_start, constraint_start)`, positions in this step. Ids before the first
+    /// are not fed to the grammar; if it is negative, that many ids of earlier steps are fed first. Ids from the second on
+    /// are masked. A value one above the number of ids means: not yet.
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is made for this call")]
     fn advance(&mut self, ids: Vec<u32>) -> (i64, i64) {
         let bounds = self.core.advance(&ids);

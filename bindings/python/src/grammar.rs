@@ -39,7 +39,7 @@ impl Grammar {
     }
 }
 
-/// What `Pair.grammar` is told beside the request.
+/// The arguments of `Pair.grammar` besides the request.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wishes {

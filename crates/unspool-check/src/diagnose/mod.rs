@@ -43,15 +43,15 @@ use unspool_text::Prompter;
 
 use survey::Survey;
 
-/// Most of an output that is ranked, in bytes.
+/// Maximum length of a ranked output, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Most outputs that are ranked.
+/// Maximum number of ranked outputs.
 const MOST_RANKED: usize = 20;
 
-/// What is asked.
+/// The inputs of a diagnosis.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What is looked at.
+    /// The output to diagnose.
     pub input: &'a Input,
     /// The formats.
     pub formats: &'a Formats,
@@ -65,18 +65,18 @@ pub struct Question<'a> {
     pub prompt: Option<&'a str>,
     /// The id of the model.
     pub model: Option<&'a str>,
-    /// What is known of the checkpoint's files.
+    /// The known facts about the checkpoint's files.
     pub checkpoint: Checkpoint<'a>,
-    /// Renders with the chat template that is used, if that is known.
+    /// Renders with the chat template in use, if known.
     pub prompter: Option<&'a Prompter>,
-    /// The flags of the server, if all of them are known.
+    /// All flags of the server, if known.
     pub served: Option<&'a Served>,
-    /// What a running server answered.
+    /// The answers of a running server.
     pub server: Option<&'a Server>,
 }
 
 impl<'a> Question<'a> {
-    /// A question about an input, with nothing else known.
+    /// Creates a question about an input with no other facts.
     #[must_use]
     pub fn new(input: &'a Input, formats: &'a Formats) -> Self {
         Self {
@@ -95,14 +95,14 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What a running server answered to one request, asked in several ways.
+/// The answers of a running server to one request in several variants.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
     /// The complete answer of the chat API.
     pub whole: Option<Output>,
     /// The same as a stream.
     pub streamed: Option<Output>,
-    /// The version that it reports.
+    /// The version that the server reports.
     pub version: Option<String>,
 }
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from .. import Message, Pair, Vocabulary
 from .._error import Error
 
-#: Longest stretch, in tokens, whose differences are told one by one; a longer one is one difference.
+#: Maximum length, in tokens, of a stretch whose differences are listed one by one; a longer one is one difference.
 LONGEST = 2_000
 
 
