@@ -7,11 +7,9 @@ use crate::plan::Plan;
 use crate::unaligned::Unaligned;
 
 /// Takes text and ids as a server sends them and returns them matched: one token per piece, or several where they share
-/// a
-/// character. This needs a vocabulary with the tokens' bytes. A [`Parser`](crate::Parser) does this itself; use an
-/// aligner
-/// to know what stands between two tokens, for example to stop an answer after a token and request the rest. Created by
-/// [`Parser::aligner`](crate::Parser::aligner).
+/// a character. This needs a vocabulary with the tokens' bytes. A [`Parser`](crate::Parser) does this itself; use an
+/// aligner to know what stands between two tokens, for example to stop an answer after a token and request the rest.
+/// Created by [`Parser::aligner`](crate::Parser::aligner).
 ///
 /// If the bytes are unknown, pieces are returned as they come.
 #[derive(Debug, Clone)]

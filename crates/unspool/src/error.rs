@@ -14,8 +14,7 @@ pub struct Error {
     /// How to fix it.
     pub hint: Option<String>,
     /// The location, for programs: a line of a file (`mine.toml:12`), a field of a request (`tools`), a value of a
-    /// message
-    /// (`tool_calls[0].name`), or a setting (`limits`).
+    /// message (`tool_calls[0].name`), or a setting (`limits`).
     pub place: Option<String>,
 }
 

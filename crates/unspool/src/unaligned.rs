@@ -92,8 +92,7 @@ impl Unaligned {
     }
 
     /// The server cut the text off here: waiting tokens get no more text, and only the first one may have some. A
-    /// special
-    /// token with incomplete text then does not count.
+    /// special token with incomplete text then does not count.
     pub(crate) fn cut_off(&mut self, plan: &Plan) {
         let begun = !self.text.is_empty() && self.ids.first().is_some_and(|id| !plan.special.contains(*id));
         self.ids.truncate(usize::from(begun));

@@ -34,8 +34,7 @@ pub(crate) struct Passing<'a> {
 
 impl Passing<'_> {
     /// The destination of a delta that passes unchanged, if nothing is held before it; the state includes it then. The
-    /// text is
-    /// not empty.
+    /// text is not empty.
     #[inline]
     pub(crate) fn field(self, state: &mut State, text: &str) -> Option<Field> {
         if matches!(state.mode, Mode::Body(_)) {
@@ -53,8 +52,7 @@ impl Passing<'_> {
     }
 
     /// The same for a delta that follows held white space or ends with some, since that may be the edge of a piece.
-    /// Returns the
-    /// number of bytes that are no edge; if there are none, everything is held.
+    /// Returns the number of bytes that are no edge; if there are none, everything is held.
     pub(crate) fn before_edge(self, state: &mut State, held: &str, text: &str) -> Option<(Field, usize)> {
         let place = state.runs_on()?;
         let blank = |byte: &u8| is_blank(*byte);

@@ -1,8 +1,7 @@
 //! Flat parameters: `<parameter=key>value</parameter>` and its relatives.
 //!
 //! Between parameters, a header program reads the next opening. Inside a value everything is data except a closer
-//! followed
-//! by structure (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
+//! followed by structure (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
 pub(crate) mod escape;
 mod header;
@@ -230,8 +229,7 @@ fn no_opening(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt) -> Next {
 }
 
 /// After a key whose value has no opener, the text up to the value's closer is the value. If the call's closer or the
-/// next
-/// key comes first, there is no value.
+/// next key comes first, there is no value.
 fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader, header: Box<HeaderAttempt>) -> Next {
     let held = turn.rest();
     let spec = turn.spec;

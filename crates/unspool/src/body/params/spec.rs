@@ -136,8 +136,7 @@ impl ParamsSpec {
     }
 
     /// Whether a call's closer is at the start of `rest` in another spelling, followed by what may follow a call. The
-    /// end of
-    /// the output is not enough.
+    /// end of the output is not enough.
     pub(super) fn misspelled_end(&self, rest: &[u8], most: usize) -> Match {
         for tag in &self.call_tags {
             match tag.misspelled(rest) {

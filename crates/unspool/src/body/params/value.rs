@@ -252,8 +252,7 @@ impl Value {
     }
 
     /// Waits for more bytes; if none come, the value stays open. The held bytes are then dropped: they may be half a
-    /// closer, or
-    /// an incomplete opening of a parameter.
+    /// closer, or an incomplete opening of a parameter.
     fn wait(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         if !turn.is_last() {
             return Next::Wait;
@@ -371,8 +370,7 @@ impl Value {
     }
 
     /// A closer in another spelling: structure must follow, no closer of its own may, and nothing in the value may have
-    /// opened
-    /// it.
+    /// opened it.
     fn misspelled_closer(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let template = spec.template(self.template);
@@ -407,8 +405,7 @@ impl Value {
     }
 
     /// Repairs a missing closer only before a complete opening: at the start of a line with any key, if the templates
-    /// require
-    /// one there; elsewhere with a key that the schema declares and the call does not have yet.
+    /// require one there; elsewhere with a key that the schema declares and the call does not have yet.
     fn next_opening(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let rest = &turn.rest()[at..];
