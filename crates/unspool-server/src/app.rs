@@ -247,7 +247,8 @@ impl App {
             return Err(ApiError::too_many_tokens("messages", overflow));
         }
         if asked.is_some_and(|asked| asked > longest) {
-            return Err(ApiError::too_many_tokens("max_completion_tokens", Overflow { asked, ..overflow }));
+            let field = if request.sampling.by_older_name { "max_tokens" } else { "max_completion_tokens" };
+            return Err(ApiError::too_many_tokens(field, Overflow { asked, ..overflow }));
         }
         let room = match (tokens, asked) {
             (Some(tokens), _) => longest - tokens,

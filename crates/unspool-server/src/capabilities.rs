@@ -30,6 +30,8 @@ pub struct Capabilities {
     pub notations: &'static [Notation],
     /// What to do if a flag names one that it does not read.
     pub notation_hint: &'static str,
+    /// It holds an answer to an expression or a choice only if that is a grammar in GBNF, and knows no structural tags.
+    pub gbnf: bool,
     /// It continues a text that it is given, so that an answer can be broken off and gone on with.
     pub continues: bool,
     /// Without a bound it writes until its context is full.
@@ -54,6 +56,7 @@ pub struct Capabilities {
 pub const NOTHING_BUT_WRITE: Capabilities = Capabilities {
     notations: &[],
     notation_hint: "",
+    gbnf: false,
     continues: false,
     fills_context: false,
     waits: Waits::Never,

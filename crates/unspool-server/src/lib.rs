@@ -15,6 +15,7 @@
 //! | [`probability`] | what a request may ask of tokens |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
+//! | `gbnf` | expressions as grammars of llama.cpp |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
 //! | [`budget`] | how long the reasoning may be |
 //! | [`backend`] | who writes the raw output |
@@ -47,6 +48,7 @@ pub mod constraint;
 pub mod continuation;
 pub mod engine;
 pub mod error;
+mod gbnf;
 pub mod hash;
 pub mod hints;
 mod hosted;

@@ -24,6 +24,7 @@ use self::memory::Memory;
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::config::{GrammarBackend, ServeConfig};
 use crate::error::ApiError;
+use crate::gbnf;
 use crate::request::{Asked, ChatRequest};
 
 /// What a backend is told about the form of an answer.
@@ -40,6 +41,8 @@ pub enum Constraint {
     Tag(Arc<str>),
     /// A grammar, the text that llguidance compiles.
     Lark(Arc<str>),
+    /// A grammar of llama.cpp.
+    Gbnf(Arc<str>),
 }
 
 impl Constraint {
@@ -50,7 +53,7 @@ impl Constraint {
             Self::Free => None,
             Self::Json(schema) => Some(json!({"json": schema})),
             Self::Tag(tag) => Some(json!({"structural_tag": &**tag})),
-            Self::Lark(grammar) => Some(json!({"grammar": &**grammar})),
+            Self::Lark(grammar) | Self::Gbnf(grammar) => Some(json!({"grammar": &**grammar})),
         };
         body.remove("response_format");
         body.remove("structured_outputs");
@@ -138,6 +141,11 @@ impl Constrainer {
     pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
         let asked = Asked::of(request)?;
         let (gates, thought) = self.thought(request, start);
+        if asked == Asked::Other && !request.demands_calls() && self.can.gbnf {
+            // It can only stand behind the thought.
+            let (constraint, later) = (expression(request)?, thought != Thought::Outside);
+            return Ok(Form { constraint: if later { Constraint::Free } else { constraint }, waits: false, later });
+        }
         if self.notation.is_none() {
             self.warn_of_silence(request);
             // From the first token on, a form of the answer would leave no thought, and be read as one.
@@ -288,6 +296,24 @@ impl Constrainer {
             tracing::warn!("{message}; such requests are answered without a constraint");
         }
     }
+}
+
+/// What holds an answer to what the client asks of it beside JSON, in GBNF.
+fn expression(request: &ChatRequest) -> Result<Constraint, ApiError> {
+    let outputs = request.sampling.others.get("structured_outputs");
+    if let Some(grammar) = outputs.and_then(gbnf::of) {
+        return Ok(Constraint::Gbnf(grammar?.into()));
+    }
+    if outputs.is_some_and(|outputs| outputs.get("grammar").is_some_and(Value::is_string)) {
+        return Ok(Constraint::AsSent);
+    }
+    let field = if outputs.is_some_and(|outputs| outputs.get("structural_tag").is_some()) {
+        "structured_outputs.structural_tag"
+    } else {
+        "response_format"
+    };
+    Err(ApiError::bad_field(field, format!("`{field}` is refused: llama.cpp knows no structural tags"))
+        .hint("ask for a JSON schema, an expression, a choice or a grammar in GBNF"))
 }
 
 /// What is wrong with a request that has no grammar.

@@ -13,6 +13,7 @@ mod context;
 mod detect;
 mod diagnostics;
 mod errors;
+mod expressions;
 mod fake;
 mod faults;
 mod hosted;

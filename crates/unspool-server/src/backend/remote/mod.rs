@@ -176,6 +176,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let mut error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     if matches!(status, 400 | 413 | 422) {
         error.overflow = overflow::told(body.as_ref(), &words).map(Box::new);
+        error.param = body.as_ref().and_then(dialect::error_param);
     }
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),

@@ -34,6 +34,7 @@ impl Dialect for LlamaCpp {
             // A llama.cpp without llguidance ends its process when it is sent such a grammar; so that is not tried unasked.
             notations: &[Notation::Json, Notation::Lark],
             notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
+            gbnf: true,
             continues: true,
             fills_context: true,
             probabilities: true,
@@ -114,8 +115,8 @@ fn constrain(job: &Job, body: &mut Map<String, Value>) {
         Constraint::Json(schema) => {
             body.insert("json_schema".to_owned(), schema.clone());
         }
-        // The server knows it by its first line.
-        Constraint::Lark(grammar) => {
+        // The server knows which notation it is by its first line.
+        Constraint::Lark(grammar) | Constraint::Gbnf(grammar) => {
             body.insert("grammar".to_owned(), json!(&**grammar));
         }
         Constraint::Free | Constraint::Tag(_) => {}
