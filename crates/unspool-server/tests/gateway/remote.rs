@@ -290,7 +290,8 @@ async fn an_answer_that_nobody_has_seen_is_begun_anew_elsewhere() {
             let parts = if path == "/v1/chat/completions" { 1 } else { 2 };
             assert_eq!((read(output).as_array().map(Vec::len), read(tokens)), (Some(parts), json!(27)), "{answer}");
         }
-        assert_eq!(broken.seen().len(), 1, "{path}");
+        // A check of its health may come in between, and says that it is well.
+        assert!((1..=2).contains(&broken.seen().len()), "{path}");
     }
     // Alone it fails, as there is no other server.
     let alone = Gateway::start(remote(RemoteKind::Vllm, vec![breaking])).await;
