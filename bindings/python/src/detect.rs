@@ -39,7 +39,7 @@ pub(crate) fn detect(checkpoint: &Bound<'_, PyAny>) -> PyResult<Detected> {
         Checkpoint { template: vocabulary.chat_template(), has_token: Some(&has_token), model_types: &types };
     let half = |half: Half| match registry.detect(half, &checkpoint) {
         Ok(found) => Ok((Some(found.name), found.why)),
-        Err(error) if error.kind == unspool::setup::SetupErrorKind::Unsure => Ok((None, error.message)),
+        Err(error) if error.kind == unspool::ErrorKind::Unsure => Ok((None, error.message)),
         Err(error) => Err(Fault::from(error)),
     };
     let ((reasoning, reasoning_why), (tools, tools_why)) = (half(Half::Reasoning)?, half(Half::Tools)?);

@@ -3,11 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use unspool::grammar::GrammarError;
-use unspool::render::RenderError;
-use unspool::request::RequestError;
-use unspool::setup::SetupErrorKind;
-use unspool::{LimitError, SetupError};
+use unspool::{Error, ErrorKind};
 use unspool_text::TextError;
 
 /// What `unspool.Error` is made from.
@@ -35,48 +31,17 @@ impl Fault {
     }
 }
 
-impl From<SetupError> for Fault {
-    fn from(error: SetupError) -> Self {
-        let kind = match error.kind {
-            SetupErrorKind::UnknownName => "unknown_name",
-            SetupErrorKind::BadFormat => "bad_format",
-            SetupErrorKind::BadPair => "bad_pair",
-            SetupErrorKind::BadCheckpoint => "bad_checkpoint",
-            SetupErrorKind::MissingTokens => "missing_tokens",
-            SetupErrorKind::Unsure => "unsure",
-            _ => "setup",
-        };
-        Self { kind, message: error.message, hint: error.hint, place: None }
-    }
-}
-
-impl From<RequestError> for Fault {
-    fn from(error: RequestError) -> Self {
-        Self { kind: "request", message: error.message, hint: error.hint, place: None }
-    }
-}
-
-impl From<GrammarError> for Fault {
-    fn from(error: GrammarError) -> Self {
-        Self { kind: "grammar", message: error.message, hint: error.hint, place: None }
-    }
-}
-
-impl From<RenderError> for Fault {
-    fn from(error: RenderError) -> Self {
-        Self::new("render", error.to_string()).at(error.place)
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        // A limit is an argument of the caller's, as its other settings are.
+        let kind = if error.kind == ErrorKind::BadLimit { "argument" } else { error.kind.as_str() };
+        Self { kind, message: error.message, hint: error.hint, place: error.place }
     }
 }
 
 impl From<TextError> for Fault {
     fn from(error: TextError) -> Self {
         Self { kind: "bad_checkpoint", message: error.message, hint: error.hint, place: None }
-    }
-}
-
-impl From<LimitError> for Fault {
-    fn from(error: LimitError) -> Self {
-        Self::new("argument", error.message).hint(error.hint).at("limits")
     }
 }
 

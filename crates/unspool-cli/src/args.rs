@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Takes a language model's raw output apart into reasoning, content and tool calls.
+/// Parses a language model's raw output into reasoning, content and tool calls
 #[derive(Debug, Parser)]
 #[command(name = "unspool", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -21,11 +21,11 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take one raw output apart and show its parts
+    /// Parse one raw output and show its parts
     #[command(after_help = crate::parse::EXAMPLES)]
     Parse(Box<crate::parse::Options>),
 
-    /// Say why calls or thoughts do not arrive
+    /// Find out why tool calls or reasoning do not arrive
     #[command(after_help = crate::diagnose::EXAMPLES)]
     Diagnose(Box<crate::diagnose::Options>),
 
@@ -33,19 +33,19 @@ pub(crate) enum Command {
     #[command(after_help = crate::formats::EXAMPLES)]
     Formats(crate::formats::Options),
 
-    /// Print the grammar that holds a model to its format
+    /// Print the grammar that constrains a model to its format
     #[command(after_help = crate::grammar::EXAMPLES)]
     Grammar(Box<crate::grammar::Options>),
 
-    /// Take many outputs apart, delta by delta: JSON Lines in, JSON Lines out
+    /// Parse many outputs, delta by delta: JSON Lines in, JSON Lines out
     #[command(after_help = crate::stream::EXAMPLES, after_long_help = crate::stream::PROTOCOL)]
     Stream(crate::stream::Options),
 
-    /// Serve the APIs of OpenAI and Anthropic in front of a backend that gives raw output
+    /// Serve the APIs of OpenAI and Anthropic in front of a backend with raw output
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(Box<crate::serve::Options>),
 
-    /// Hold a chat template against parsers
+    /// Check a chat template against parsers
     #[command(after_help = crate::template::EXAMPLES)]
     Template {
         /// What to do
@@ -53,19 +53,19 @@ pub(crate) enum Command {
         action: crate::template::Action,
     },
 
-    /// Make a format file from what a model writes
+    /// Draft a format file from sample output
     #[command(after_help = crate::kit::NEW_EXAMPLES)]
     New(crate::kit::NewOptions),
 
-    /// Try format files: examples, laws, rendering, grammar
+    /// Test format files: examples, laws, rendering, grammar
     #[command(after_help = crate::kit::TEST_EXAMPLES)]
     Test(crate::kit::TestOptions),
 
-    /// Arrange format files
+    /// Format format files
     #[command(after_help = crate::kit::FMT_EXAMPLES)]
     Fmt(crate::kit::FmtOptions),
 
-    /// Write the cases of a format, for other implementations
+    /// Write test cases of a format, for other implementations
     #[command(after_help = crate::kit::CASES_EXAMPLES)]
     Cases(crate::kit::CasesOptions),
 
@@ -86,7 +86,7 @@ Examples:
   unspool man | man -l -
   unspool man parse > unspool-parse.1")]
     Man {
-        /// The command that the page is about; without it, the page of `unspool` itself
+        /// The command to describe; without it, `unspool` itself
         command: Option<String>,
     },
 }

@@ -1,5 +1,5 @@
-//! `--config FILE`: flags of `unspool serve` in a YAML file, as vLLM has it. The file becomes flags in front of those of the
-//! command line; a flag that stands there too is left out, so the command line wins.
+//! `--config FILE`: flags of `unspool serve` in a YAML file, as in vLLM. The file's flags precede those of the command
+//! line. A flag that the command line also has is dropped, so the command line wins.
 
 use std::any::TypeId;
 use std::collections::HashSet;
@@ -16,14 +16,15 @@ use crate::args::Cli;
 use crate::failure::Failure;
 use crate::{files, usage};
 
-/// The command whose flags a file may hold.
+/// The command whose flags a file may set.
 const COMMAND: &str = "serve";
 /// The flag that names the file.
 const FLAG: &str = "--config";
-/// What to do about a file that is none.
+/// The hint for an invalid file.
 const SHAPE: &str = "write one flag a line without its dashes, for example `port: 8000`";
 
-/// The command line with the flags of the file that it names. Flags may have underscores in place of dashes, as in vLLM.
+/// Expands the command line with the flags of the file that it names. Flags may have underscores in place of dashes, as
+/// in vLLM.
 pub(crate) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     if arguments.get(1).is_none_or(|command| command != COMMAND) {
         return Ok(arguments);
@@ -46,7 +47,7 @@ pub(crate) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure>
     Ok(arguments)
 }
 
-/// The argument with dashes in its flag's name, up to the first dot.
+/// Replaces underscores by dashes in the argument's flag name, up to the first dot.
 fn dashed(argument: OsString) -> OsString {
     let Some(flag) = flag_of(&argument).filter(|flag| flag.contains('_')) else { return argument };
     let (head, tail) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
@@ -54,13 +55,13 @@ fn dashed(argument: OsString) -> OsString {
     format!("{}{tail}{rest}", head.replace('_', "-")).into()
 }
 
-/// The flag of an argument, dashes included.
+/// The flag of an argument, including its dashes.
 fn flag_of(argument: &OsStr) -> Option<&str> {
     let text = argument.to_str().filter(|text| text.starts_with("--"))?;
     text.split('=').next()
 }
 
-/// Takes `--config FILE` out of the arguments.
+/// Removes `--config FILE` from the arguments.
 fn take_file(arguments: &mut Vec<OsString>) -> Result<Option<OsString>, Failure> {
     let mut found = None;
     while let Some(at) = arguments.iter().position(|argument| flag_of(argument) == Some(FLAG)) {
@@ -77,7 +78,7 @@ fn take_file(arguments: &mut Vec<OsString>) -> Result<Option<OsString>, Failure>
     Ok(found)
 }
 
-/// A value of the file: what YAML takes it for, and its scalars as they are written.
+/// A value of the file: as YAML types it, and with its scalars as written.
 struct Field {
     value: Value,
     written: Value,
@@ -109,7 +110,7 @@ fn read(path: &Path, shown: &str) -> Result<Vec<(String, Field)>, Failure> {
     Ok(fields.iter().map(field).collect())
 }
 
-/// Reads a value of this shape again, its scalars as texts: what looks like a number may be a key or a name.
+/// Reads a value of the same shape again, with its scalars as texts: a key or a name may look like a number.
 #[derive(Clone, Copy)]
 struct AsWritten<'a>(&'a Value);
 
@@ -153,12 +154,12 @@ impl<'de> Visitor<'de> for AsWritten<'_> {
     }
 }
 
-/// Turns fields of a file into flags.
+/// Converts fields of a file to flags.
 struct Flags<'a> {
     place: &'a str,
     /// The flags of the command line.
     given: &'a HashSet<String>,
-    /// All flags that there are.
+    /// All existing flags.
     known: Vec<&'a Arg>,
 }
 
@@ -172,7 +173,7 @@ impl Flags<'_> {
         let name = format!("{}{tail}", head.trim_start_matches('-').replace('_', "-"));
         let argument = self.known.iter().find(|arg| arg.get_long() == Some(name.as_str()));
         match (argument, value) {
-            // What is under a name that is no flag itself may be flags with a dot.
+            // A table under a name that is not a flag may hold dotted flags.
             (None, Value::Object(inner)) if self.known.iter().any(|arg| is_under(arg, &name)) => {
                 let mut flags = Vec::new();
                 for (key, value) in inner {
@@ -199,7 +200,7 @@ impl Flags<'_> {
     ) -> Result<Vec<String>, Failure> {
         let with = |value: &str| format!("--{name}={value}");
         let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
-        // A flag that takes a text gets it as it is written, one that takes a number gets the number.
+        // A text flag takes the value as written, a numeric flag takes the number.
         let text = |value: &Value, written: &Value| plain(if takes_number(argument) { value } else { written });
         Ok(match value {
             Value::Null => {
@@ -237,7 +238,7 @@ impl Flags<'_> {
     }
 }
 
-/// Whether a flag's value is a JSON text.
+/// Whether a flag's value is JSON.
 fn takes_json(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == "JSON"))
 }
@@ -257,17 +258,17 @@ fn takes_number(argument: &Arg) -> bool {
     .any(|number| kind == *number)
 }
 
-/// Whether a flag's name has a dot behind `name`.
+/// Whether a flag's name continues with a dot after `name`.
 fn is_under(argument: &Arg, name: &str) -> bool {
     argument.get_long().and_then(|long| long.strip_prefix(name)).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// A value as it is written on a command line.
+/// A value as written on a command line.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Reads the file's flags by themselves, so that a value that does not fit is told with the file's name.
+/// Parses the file's flags alone, so that an error in a value names the file.
 fn check(place: &str, flags: &[String]) -> Result<(), Failure> {
     let alone = ["unspool", COMMAND].map(str::to_owned).into_iter().chain(flags.iter().cloned());
     match Cli::command().try_get_matches_from(alone) {

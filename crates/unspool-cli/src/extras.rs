@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, made from the same definitions as the help.
+//! Shell completions and manual pages, from the same definitions as the help.
 
 use std::io::{self, Write as _};
 
@@ -16,7 +16,7 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     Ok(io::stdout().write_all(&script)?)
 }
 
-/// Prints the manual page of the whole command, or of one of its subcommands.
+/// Prints the manual page of the command or of a subcommand.
 pub(crate) fn man(subcommand: Option<&str>) -> Result<(), Failure> {
     let mut command = Cli::command();
     command.build();

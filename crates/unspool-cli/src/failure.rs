@@ -1,30 +1,29 @@
-//! What ends the command early: one message, a hint, an exit code.
+//! Errors that end the command: a message, a hint, an exit code.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use unspool::Error;
 
 use anstyle::{AnsiColor, Style};
-use unspool::SetupError;
-use unspool::request::RequestError;
 
-/// Style of the word `error`, as clap has it.
+/// Style of the word `error`, as in clap.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// Style of the word `hint`.
 const HINT: Style = AnsiColor::Green.on_default();
 /// Style of the word `warning`.
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Why the command ends without its work done.
+/// Why the command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line, or a file that it names, is wrong.
     Usage { message: String, hint: Option<String> },
-    /// Reading or writing failed on the way.
+    /// Reading or writing failed.
     Io(String),
-    /// What was checked does not fit; it has been told.
+    /// The check found differences and has reported them.
     Differs,
-    /// Nobody reads the output any more; nothing to report.
+    /// The reader of the output is gone; there is nothing to report.
     Closed,
 }
 
@@ -33,7 +32,7 @@ impl Failure {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// Tells it on standard error and gives the exit code.
+    /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Usage { message, hint } => {
@@ -50,7 +49,7 @@ impl Failure {
     }
 }
 
-/// Tells something odd that does not end the work.
+/// Prints a warning.
 pub(crate) fn warn(message: &str, hint: Option<&str>) {
     tell(&picture(WARNING, "warning", message, hint));
 }
@@ -63,24 +62,18 @@ fn picture(style: Style, word: &str, message: &str, hint: Option<&str>) -> Strin
     out
 }
 
-/// A message that cannot be told is not worth another failure.
+/// Writes to standard error. A failure to do so is ignored.
 fn tell(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-impl From<SetupError> for Failure {
-    fn from(error: SetupError) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Usage { message: error.message, hint: error.hint }
     }
 }
 
-impl From<RequestError> for Failure {
-    fn from(error: RequestError) -> Self {
-        Self::Usage { message: error.message, hint: error.hint }
-    }
-}
-
-/// Of writing to standard output; files name themselves in their messages.
+/// An error on standard output; errors of files name the file in their messages.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

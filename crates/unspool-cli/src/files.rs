@@ -1,4 +1,4 @@
-//! Reads what the command line names.
+//! Reads the files that the command line names.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -11,10 +11,10 @@ use crate::failure::{Failure, warn};
 /// The name that stands for standard input.
 const STDIN: &str = "-";
 
-/// What some editors write in front of a text; it is no part of it.
+/// Some editors write this at the start of a text; it is not part of it.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A file's text, without a byte order mark; the option is named if it cannot be read.
+/// Reads a file's text without a byte order mark. An error names the option.
 pub(crate) fn text(option: &str, path: &Path) -> Result<String, Failure> {
     let read = fs::read_to_string(path).map_err(|error| {
         let message = format!("cannot read {}: {}", path.display(), plain(&error));
@@ -30,7 +30,7 @@ fn unmarked(mut text: String) -> String {
     text
 }
 
-/// A file's JSON value.
+/// Reads a file's JSON value.
 pub(crate) fn json(option: &str, path: &Path) -> Result<Value, Failure> {
     serde_json::from_str(&text(option, path)?).map_err(|error| {
         let message = format!("{}:{}:{}: not JSON: {}", path.display(), error.line(), error.column(), reason(&error));
@@ -38,7 +38,7 @@ pub(crate) fn json(option: &str, path: &Path) -> Result<Value, Failure> {
     })
 }
 
-/// The raw output: a file, or standard input. What is not UTF-8 becomes U+FFFD, with a warning.
+/// Reads the raw output from a file or standard input. Invalid UTF-8 becomes U+FFFD, with a warning.
 pub(crate) fn raw(path: Option<&Path>) -> Result<String, Failure> {
     let bytes = match path {
         Some(path) if path != Path::new(STDIN) => fs::read(path).map_err(|error| {
@@ -65,13 +65,13 @@ fn stdin() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The system's words without its number.
+/// The system's error text without its number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
-/// The reason without the place, which stands in front already.
+/// The reason without the position, which the message already has.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

@@ -27,14 +27,15 @@ Examples:
   unspool formats kimi_k2 --explain
   unspool formats --json | jq -r '.[] | select(.tools) | .name'";
 
-/// What to list, and how.
+/// What to list, and in which form.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// A parser's name, another server's for the same, or a model's (Qwen/Qwen3-8B); or a format file of your own, whose
-    /// examples are read; without it, the table of all names
+    /// A parser's name, another server's name for it, or a model (Qwen/Qwen3-8B); or a format file of your own, to run
+    /// its examples; without it, the table of all names
     name: Option<String>,
 
-    /// A model: its id (Qwen/Qwen3-8B), its folder, or its chat template; prints the flags for it, why, and what reads the same
+    /// A model: its id (Qwen/Qwen3-8B), its folder, or its chat template; prints its flags, the reason, and equivalent
+    /// names
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["name", "explain", "markdown"])]
     model: Option<String>,
 
@@ -70,38 +71,38 @@ struct Row {
     tools: Option<Calls>,
 }
 
-/// How a name's reasoning half reads thoughts.
+/// How the reasoning half of a name works.
 #[derive(Debug, Serialize)]
 struct Thinking {
     /// The file of this half.
     file: String,
-    /// Checkpoints that think so, as globs.
+    /// Checkpoints with this format, as globs.
     models: Vec<String>,
     /// A thought as the model writes it.
     thought: Option<String>,
     /// Where a reply begins if the prompt says nothing.
     start: StartState,
-    /// What switches thinking, and whether it is on without.
+    /// The template arguments that switch thinking, and the default.
     switches: Vec<String>,
     default: bool,
-    /// What becomes of a thought that the output's end cuts off.
+    /// What happens to a thought that the end of the output cuts off.
     cut_off: String,
-    /// Tool-call parsers that are known to go with it.
+    /// Tool-call parsers that are known to work with it.
     goes_with: Vec<String>,
 }
 
-/// How a name's tools half reads calls.
+/// How the tools half of a name works.
 #[derive(Debug, Serialize)]
 struct Calls {
     /// The file of this half.
     file: String,
-    /// Checkpoints that call so, as globs.
+    /// Checkpoints with this format, as globs.
     models: Vec<String>,
     /// A call as the model writes it.
     call: Option<String>,
     /// The wrapper of several calls.
     block: Option<String>,
-    /// Reasoning parsers that are known to go with it.
+    /// Reasoning parsers that are known to work with it.
     goes_with: Vec<String>,
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(anstream::stdout().write_all(text.as_bytes())?)
 }
 
-/// A file of one's own, and whether its examples are true.
+/// Loads the user's own file and runs its examples.
 fn own_file(registry: &mut Registry, path: &str, as_json: bool) -> Result<(), Failure> {
     let tried = file::tried(registry, path)?;
     let text = if as_json { json(&tried)? } else { tried.told() };
@@ -257,7 +258,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "(any)".to_owned() } else { names.join(", ") }
 }
 
-/// The examples of a name; those of its file if none is its own.
+/// The examples for a name, or those of its file if there are none.
 fn examples(registry: &Registry, row: &Row) -> Result<Vec<Example>, Failure> {
     let halves = [(Half::Reasoning, row.reasoning.is_some()), (Half::Tools, row.tools.is_some())];
     let (mut own, mut all): (Vec<Example>, Vec<Example>) = (Vec::new(), Vec::new());
@@ -293,7 +294,7 @@ fn write_example(out: &mut String, example: &Example) {
     }
 }
 
-/// The compiled states of the pair that a name makes by itself.
+/// The compiled states of the pair that a name forms by itself.
 fn explained(registry: &Registry, row: &Row) -> Result<String, Failure> {
     let setup = Setup {
         reasoning_parser: row.reasoning.as_ref().map(|_| row.name.clone()),
@@ -334,12 +335,12 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| Failure::Io(error.to_string()))
 }
 
-/// Widest line of the tables.
+/// Maximum width of a line of the tables.
 const WIDEST: usize = 100;
-/// Widest marker in them.
+/// Maximum width of a marker in them.
 const MARKER: usize = 26;
 
-/// Both tables: how each name reads thoughts, and how it reads calls.
+/// Both tables: how each name reads reasoning, and how it reads calls.
 fn table(rows: &[Row]) -> String {
     let mut thinkers = vec![["name", "opener", "closer", "thinks"].map(str::to_owned)];
     let mut callers = vec![["name", "call"].map(str::to_owned)];
@@ -365,7 +366,7 @@ fn table(rows: &[Row]) -> String {
     )
 }
 
-/// A text within a width, the middle left out.
+/// Shortens a text to a width by cutting its middle.
 fn short(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -376,7 +377,7 @@ fn short(text: &str, most: usize) -> String {
     format!("{start}…{}", text.chars().skip(count - end).collect::<String>())
 }
 
-/// Columns as wide as their cells.
+/// Pads the columns to the width of their cells.
 fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
     let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
@@ -389,7 +390,7 @@ fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
 }
 
 impl Thinking {
-    /// Opener and closer without the white space around them; a format of messages or of a checkpoint has none.
+    /// Opener and closer without surrounding white space. A format of messages, or of a checkpoint, has none.
     fn markers(&self) -> [String; 2] {
         match self.thought.as_deref().and_then(|thought| thought.split_once("{thought}")) {
             Some((opener, closer)) => [opener, closer].map(|text| shown(Some(text.trim()))),
@@ -401,7 +402,7 @@ impl Thinking {
         format!("{:?}", self.start).to_lowercase()
     }
 
-    /// What switches thinking, and how it is without.
+    /// What switches thinking, and the default.
     fn switched(&self) -> String {
         let default = if self.default { "on" } else { "off" };
         let switches = if self.switches.is_empty() { "none".to_owned() } else { self.switches.join(", ") };

@@ -1,11 +1,11 @@
-//! `unspool grammar`: the grammar that holds a model to its format.
+//! `unspool grammar`: the grammar that constrains a model to its format.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unspool::grammar::{self, Grammar, GrammarError, Limit, StrictLevel};
+use unspool::grammar::{self, Grammar, Limit, StrictLevel};
 use unspool::{Request, Setup};
 
 use crate::failure::{Failure, warn};
@@ -19,11 +19,11 @@ Examples:
     --target llguidance
   unspool grammar --tool-call-parser kimi_k2 --request request.json | jq .format
 
-The tag goes into a request's `structured_outputs.structural_tag` (vLLM) or `response_format`
-(SGLang). It holds from where reasoning ends; for a backend that knows no reasoning parser,
-`--with-thought` puts the thought into the grammar.";
+Send the tag as `structured_outputs.structural_tag` (vLLM) or `response_format` (SGLang) of a
+request. It applies after reasoning; for a backend without a reasoning parser, `--with-thought`
+adds the thought to the grammar.";
 
-/// What the grammar is for, and how it is written.
+/// The request and the notation of the grammar.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -40,31 +40,31 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     request: Option<PathBuf>,
 
-    /// `auto`, `required`, `none` or the name of a function, in place of the request's own
+    /// `auto`, `required`, `none` or the name of a function, in place of the request's `tool_choice`
     #[arg(long, value_name = "CHOICE", help_heading = "Request")]
     tool_choice: Option<String>,
 
-    /// How strictly calls are held to their schemas
+    /// How strictly to constrain calls to their schemas
     #[arg(long, value_name = "LEVEL", default_value = "auto")]
     tool_strict_level: Level,
 
-    /// How large the grammar may be: `bytes` of its schemas and of the grammar as it is written, `nodes` of which it is made
+    /// Maximum size of the grammar: `bytes` of its schemas and of the written grammar, `nodes` of its tree
     #[arg(long, value_name = "LIMIT", default_value_t = Limit::default())]
     grammar_limit: Limit,
 
-    /// Begin with the thought, for a backend that applies the grammar from the first token
+    /// Include the thought, for a backend that applies the grammar from the first token on
     #[arg(long)]
     with_thought: bool,
 
-    /// For which backend the grammar is written
+    /// Notation of the grammar, by its compiler
     #[arg(long, value_name = "BACKEND", default_value = "xgrammar")]
     target: Target,
 }
 
-/// How strictly calls are held to their schemas.
+/// How strictly to constrain calls to their schemas.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
-    /// Only if a call is demanded or a tool is strict; strict tools to their schemas
+    /// Only required calls and strict tools; strict tools to their schemas
     Auto,
     /// Always; strict tools to their schemas
     Function,
@@ -72,7 +72,7 @@ enum Level {
     Parameter,
 }
 
-/// Who compiles the grammar.
+/// The compiler of the grammar.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Target {
     /// A structural tag, as JSON: vLLM, `SGLang`
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ..grammar::Options::default()
     };
     let Some(grammar) = pair.grammar(&request, &wanted)? else {
-        warn("nothing is to be constrained", Some(why_nothing(&request)));
+        warn("there is nothing to constrain", Some(why_nothing(&request)));
         return Ok(());
     };
     let text = options.target.text(&grammar)?;
@@ -151,11 +151,5 @@ impl From<Level> for StrictLevel {
             Level::Function => Self::Function,
             Level::Parameter => Self::Parameter,
         }
-    }
-}
-
-impl From<GrammarError> for Failure {
-    fn from(error: GrammarError) -> Self {
-        Self::Usage { message: error.message, hint: error.hint }
     }
 }

@@ -1,4 +1,4 @@
-//! `unspool new`, `unspool test`, `unspool fmt` and `unspool cases`: what one needs to write a format file.
+//! `unspool new`, `unspool test`, `unspool fmt` and `unspool cases`: tools for writing a format file.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -29,14 +29,14 @@ Examples:
   unspool test heron.toml
   unspool test formats/*.toml --json
 
-Exit codes: 0 all is well, 1 something failed, 2 a file cannot be read.";
+Exit codes: 0 everything passed, 1 something failed, 2 a file cannot be read.";
 
 pub(crate) const FMT_EXAMPLES: &str = "\
 Examples:
   unspool fmt heron.toml
   unspool fmt --check formats/*.toml
 
-Exit codes: 0 done, or nothing to do; 1 with --check: a file is not arranged; 2 a file cannot be read.";
+Exit codes: 0 done, or nothing to do; 1 with --check: a file needs formatting; 2 a file cannot be read.";
 
 pub(crate) const CASES_EXAMPLES: &str = "\
 Examples:
@@ -49,13 +49,13 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// What to make a file from.
+/// The input of the draft.
 #[derive(Debug, Args)]
 pub(crate) struct NewOptions {
     /// The name of the format, as in --tool-call-parser
     name: String,
 
-    /// A raw output of the model, special tokens included, best with a thought and calls; may be given several times
+    /// Raw output of the model, special tokens included, ideally with reasoning and calls; can be repeated
     #[arg(long, value_name = "FILE", required_unless_present = "template")]
     from: Vec<PathBuf>,
 
@@ -63,11 +63,11 @@ pub(crate) struct NewOptions {
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
 
-    /// JSON file with the tools of the requests: the names of functions make it surer
+    /// JSON file with the tools of the requests; function names improve the draft
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
 
-    /// Where to write the file; `-`: standard output
+    /// Output file; `-`: standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -75,18 +75,18 @@ pub(crate) struct NewOptions {
     plugins: Plugins,
 }
 
-/// What to try.
+/// What to test.
 #[derive(Debug, Args)]
 pub(crate) struct TestOptions {
     /// Format files
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Random texts, messages and samples for each pair of names
+    /// Number of random texts, messages and samples for each pair of names
     #[arg(long, value_name = "N", default_value_t = Effort::default().count)]
     count: u64,
 
-    /// What they depend on
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = Effort::default().seed)]
     seed: u64,
 
@@ -98,14 +98,14 @@ pub(crate) struct TestOptions {
     json: bool,
 }
 
-/// What to arrange.
+/// What to format.
 #[derive(Debug, Args)]
 pub(crate) struct FmtOptions {
-    /// Format files; they are changed in their places
+    /// Format files, rewritten in place
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Change nothing, and say which files are not arranged
+    /// Change nothing; list the files that need formatting
     #[arg(long)]
     check: bool,
 }
@@ -116,19 +116,19 @@ pub(crate) struct CasesOptions {
     /// A tool-call parser, or a reasoning parser
     name: String,
 
-    /// The reasoning parser that goes with it; without it, the one of the same name if there is one
+    /// The reasoning parser for it; by default the one with the same name, if it exists
     #[arg(long, value_name = "NAME", help_heading = "Formats")]
     reasoning_parser: Option<String>,
 
-    /// Made-up cases, beside the format's examples
+    /// Number of random cases, in addition to the format's examples
     #[arg(long, value_name = "N", default_value_t = 50)]
     count: u64,
 
-    /// What they depend on
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Write a Python test file instead of JSON lines
+    /// Write a Python test file instead of JSON Lines
     #[arg(long)]
     pytest: bool,
 
@@ -136,7 +136,7 @@ pub(crate) struct CasesOptions {
     plugins: Plugins,
 }
 
-/// Makes a format file.
+/// Drafts a format file.
 pub(crate) fn new(options: &NewOptions) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
     if !options.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) || options.name.is_empty() {
@@ -183,7 +183,7 @@ pub(crate) fn new(options: &NewOptions) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{}: try it with `unspool test {}`", path.display(), path.display())?)
 }
 
-/// Tries format files.
+/// Tests format files.
 pub(crate) fn test(options: &TestOptions) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
     let effort = Effort { count: options.count, seed: options.seed };
@@ -205,7 +205,7 @@ pub(crate) fn test(options: &TestOptions) -> Result<(), Failure> {
     if good { Ok(()) } else { Err(Failure::Differs) }
 }
 
-/// A line for each thing that was tried.
+/// One line for each check.
 fn told(tested: &Tested) -> String {
     let mut out = format!("{}\n", tested.file);
     for line in &tested.lines {
@@ -222,19 +222,19 @@ fn told(tested: &Tested) -> String {
     out
 }
 
-/// Arranges format files.
+/// Formats format files.
 pub(crate) fn fmt(options: &FmtOptions) -> Result<(), Failure> {
     let mut changed = false;
     for path in &options.files {
         let text = files::text("FILE", path)?;
         let arranged = kit::arranged(&text).map_err(|error| {
-            Failure::usage(format!("{}: {error}", path.display()), "only what is TOML can be arranged")
+            Failure::usage(format!("{}: {error}", path.display()), "only valid TOML can be formatted")
         })?;
         if arranged == text {
             continue;
         }
         changed = true;
-        let word = if options.check { "not arranged" } else { "arranged" };
+        let word = if options.check { "not formatted" } else { "formatted" };
         writeln!(io::stdout(), "{}: {word}", path.display())?;
         if !options.check {
             fs::write(path, arranged)

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a page that was asked for: help or the version.
+/// Prints a requested page: help or the version.
 fn page(page: &clap::Error) -> ExitCode {
     let code = u8::try_from(page.exit_code()).unwrap_or(1);
     match page.print().and_then(|()| io::stdout().flush()) {

@@ -1,4 +1,4 @@
-//! A model's folder, or its chat template alone, with what is known from it.
+//! A model's folder, or only its chat template, and the facts known from it.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use unspool_text::{ModelDir, Prompter, TextError, model_dir};
 use crate::failure::Failure;
 use crate::files;
 
-/// The name of a parser that stands for the one that the model's files tell.
+/// The parser name that is resolved from the model's files.
 pub(crate) const AUTO: &str = "auto";
 
-/// A folder, or a template with what is known around it.
+/// A folder, or a template and the known facts.
 pub(crate) struct Place {
     folder: Option<ModelDir>,
     config: Option<Value>,
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Opens a folder, or reads a file with a template; `option` names it in messages.
+    /// Opens a folder, or reads a file with a template; `option` names it in error messages.
     pub(crate) fn open(option: &str, path: &Path, config: Option<&Path>) -> Result<Self, Failure> {
         let config = config.map(|path| files::json("--tokenizer-config", path)).transpose()?;
         let shown = path.display().to_string();
@@ -43,7 +43,7 @@ impl Place {
         &self.prompter
     }
 
-    /// What is known of the vocabulary.
+    /// The known vocabulary.
     pub(crate) fn vocabulary(&self) -> Vocabulary {
         match self.folder.as_ref().filter(|folder| folder.has_tokenizer()) {
             Some(folder) => {
@@ -54,7 +54,7 @@ impl Place {
         }
     }
 
-    /// The tokenizer config, with the template that is used in it: some formats look there.
+    /// The tokenizer config, with the template in use added: some formats look there.
     pub(crate) fn tokenizer_config(&self) -> Value {
         let mut config = self.config.clone().filter(Value::is_object).unwrap_or_else(|| json!({}));
         if let Some(template) = self.prompter.template(true) {
@@ -69,7 +69,7 @@ impl Place {
         folder.flat_map(|folder| folder.model_type().into_iter().chain(folder.architectures())).collect()
     }
 
-    /// Does something with what the files say of the format.
+    /// Calls a function with the facts for format detection.
     pub(crate) fn with_checkpoint<T>(&self, work: impl FnOnce(Checkpoint<'_>) -> T) -> T {
         let tokenizer = self.folder.as_ref().filter(|folder| folder.has_tokenizer()).map(|folder| folder.tokenizer());
         let has = |text: &str| tokenizer.is_some_and(|tokenizer| tokenizer.entries().added().contains_key(text));
@@ -78,7 +78,7 @@ impl Place {
         work(Checkpoint { template, has_token, model_types: &self.model_types() })
     }
 
-    /// The name of a half: as given, or as the files tell for `auto`.
+    /// The name of a half: as given, or detected for `auto`.
     pub(crate) fn named(
         &self,
         registry: &Registry,

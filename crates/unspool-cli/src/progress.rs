@@ -1,14 +1,14 @@
-//! Says that something is still being done, once it takes more than a second, and only to somebody who watches.
+//! Reports progress of work that takes more than a second, if standard error is a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long work is silent, and how often its time is told then.
+/// The delay before the first report, and the interval after it.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Does some work; `what` says which.
+/// Does some work; `what` describes it.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -28,13 +28,13 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
         (result, teller.join().unwrap_or(0))
     });
     if told.1 > 0 {
-        // The line goes, so that what follows stands by itself.
+        // Clear the line, so that later output stands alone.
         tell("\r\u{1b}[K");
     }
     told.0
 }
 
-/// What cannot be told is not worth a failure.
+/// Writes to standard error. A failure to do so is ignored.
 fn tell(text: &str) {
     let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());

@@ -15,33 +15,33 @@ use crate::place::AUTO;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  No model at all: plausible answers in a model's own syntax, through the real parser
+  Without a model: plausible answers in a model's own syntax, through the real parser
     unspool serve --reasoning-parser qwen3 --tool-call-parser qwen3_coder --enable-auto-tool-choice
   In front of two vLLM servers, with the model's own tokenizer and chat template
     unspool serve --backend vllm:http://10.0.0.1:8001,http://10.0.0.2:8001 \\
       --model-dir models/qwen3 --reasoning-parser qwen3 --tool-call-parser hermes \\
       --enable-auto-tool-choice
-  In front of any server that gives raw completions
+  In front of any server with a raw completions API
     unspool serve --backend openai:http://127.0.0.1:8080 --chat-template template.jinja \\
       --reasoning-parser deepseek_r1 --port 9000
-  In front of a chat server that leaves calls in its text (ollama, LM Studio, llama.cpp, hosted APIs)
+  In front of a chat server that leaves calls in its text (Ollama, LM Studio, llama.cpp, hosted APIs)
     unspool serve --backend chat:http://127.0.0.1:11434 --reasoning-parser qwen3 --tool-call-parser qwen3_coder
-  With the format told from the model's files, over https, and flags from a file
+  With automatic format detection, HTTPS, and flags from a file
     unspool serve --config gateway.yaml --model-dir models/qwen3 \\
       --reasoning-parser auto --tool-call-parser auto \\
       --ssl-certfile certificate.pem --ssl-keyfile key.pem
-  Recorded outputs, played in order
+  Recorded outputs, in order
     unspool serve --backend replay:outputs.jsonl --tool-call-parser hermes --enable-auto-tool-choice
 
 Then any OpenAI client works, with the base URL http://127.0.0.1:8000/v1:
   curl -N http://127.0.0.1:8000/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"model\": \"any\", \"stream\": true, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-With --model-dir, what the model is given can be looked at:
+With --model-dir you can look at the rendered prompt:
   curl http://127.0.0.1:8000/v1/chat/completions/render -H 'content-type: application/json' \\
     -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'
 
-Ctrl-C lets running answers finish; a second one does not.";
+Ctrl-C lets running answers finish; a second one ends the gateway at once.";
 
 /// The gateway's options.
 #[derive(Debug, Args)]
@@ -49,42 +49,42 @@ pub(crate) struct Options {
     #[command(flatten)]
     config: ServeConfig,
 
-    /// YAML file with flags: names without their dashes, for example `port: 8000`; the command line wins
+    /// YAML file with flags: names without their dashes, for example `port: 8000`; the command line takes precedence
     #[arg(long = "config", value_name = "FILE")]
     _config_file: Option<PathBuf>,
 
-    /// Removed from vLLM; told apart from a misspelt flag
+    /// Removed from vLLM; recognised to give a better error than for a misspelt flag
     #[arg(long, hide = true, num_args = 0..=1, value_name = "BOOL")]
     enable_reasoning: Option<Option<String>>,
 
-    /// How much to tell on standard error
+    /// Log level on standard error
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: Level,
 
-    /// How it is told. Neither form holds what users and models say
+    /// Log format. Neither contains what users and models say
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
 
-/// How it is told.
+/// Log format.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum LogFormat {
-    /// A line for people
+    /// Text lines
     Text,
-    /// A line of JSON
+    /// JSON Lines
     Json,
 }
 
-/// How much to tell.
+/// Log level.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     /// Nothing
     Off,
-    /// What went wrong
+    /// Errors
     Error,
-    /// Also what is odd
+    /// Also warnings
     Warn,
-    /// Also what happens
+    /// Also startup and requests
     Info,
     /// Also each step of a request
     Debug,
@@ -92,7 +92,7 @@ enum Level {
     Trace,
 }
 
-/// Serves until the process is told to end.
+/// Serves until the process receives a signal to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.enable_reasoning.is_some() {
         return Err(Failure::usage(
@@ -113,17 +113,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(unspool_server::run_blocking(&config, announce)?)
 }
 
-/// What stands in front of a format's name in --chat-template.
+/// Prefix of a format's name in --chat-template.
 const OF_FORMAT: &str = "format:";
 
-/// The chat template that is written from a format's file, for the parsers that are served.
+/// The chat template generated from a format's file, for the configured parsers.
 fn written(name: &str, config: &ServeConfig) -> Result<String, Failure> {
     let mut registry = Registry::builtin();
     for path in [&config.tool_parser_plugin, &config.reasoning_parser_plugin].into_iter().flatten() {
         registry.add(&path.display().to_string(), &files::text("a plugin", path)?)?;
     }
     let mut wish = Wish::named(&registry, name);
-    // What the served parsers do not read is nothing to be taught.
+    // The template must not teach what the configured parsers do not read.
     let named = |parser: &Option<String>| parser.clone().filter(|name| name != AUTO);
     if config.reasoning_parser.as_deref() != Some(AUTO) {
         wish.reasoning_parser.clone_from(&config.reasoning_parser);
@@ -139,14 +139,14 @@ fn written(name: &str, config: &ServeConfig) -> Result<String, Failure> {
 
 /// This program, to be started again for the templates of requests.
 fn own_program() -> Option<PathBuf> {
-    // On Linux this is the running program also when its file has been replaced by another version.
+    // On Linux this is the running program even after its file was replaced.
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { Some(running) } else { std::env::current_exe().ok() }
 }
 
-/// Says where the gateway listens, for people and for scripts that asked for any free port.
+/// Prints the address, for people and for scripts that asked for a free port.
 fn announce(place: &str) {
-    // Nobody may be reading; the gateway serves all the same.
+    // Ignore a closed standard output; the gateway serves anyway.
     let _ = writeln!(io::stdout(), "listening on {place}");
 }
 

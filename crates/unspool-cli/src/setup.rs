@@ -1,4 +1,4 @@
-//! The options that choose a pair of parsers, shared by the commands that parse.
+//! The options that choose a pair of parsers, shared by several commands.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +16,30 @@ use crate::tools;
 /// A user's own format files.
 #[derive(Debug, Args)]
 pub(crate) struct Plugins {
-    /// A format file of your own, with all parsers that it brings; may be given several times
+    /// Format file of your own, with all of its parsers; can be repeated
     #[arg(long = "format", value_name = "FILE", help_heading = "Formats")]
     formats: Vec<PathBuf>,
 
-    /// A format file of your own that brings a reasoning parser; may be given several times
+    /// Format file of your own with a reasoning parser; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "Formats")]
     reasoning_parser_plugin: Vec<PathBuf>,
 
-    /// A format file of your own that brings a tool-call parser; may be given several times
+    /// Format file of your own with a tool-call parser; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "Formats")]
     tool_parser_plugin: Vec<PathBuf>,
 }
 
-/// Bounds of the parser other than its own.
+/// Limits of the parser.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOptions {
-    /// Sets a bound of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as 64KiB), depth,
-    /// calls or diagnostics; may be given several times
+    /// Set a limit of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as
+    /// 64KiB), depth, calls or diagnostics; can be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", help_heading = "Limits")]
     limits: Vec<Limit>,
 }
 
 impl LimitOptions {
-    /// The defaults with what was given.
+    /// The defaults, overridden by the given limits.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         self.limits.iter().for_each(|limit| limits.set(limit));
@@ -47,7 +47,7 @@ impl LimitOptions {
     }
 }
 
-/// Tells what is likely wrong with a pair that works all the same.
+/// Prints warnings about a pair that works but is probably wrong.
 pub(crate) fn tell_warnings(pair: &Pair) {
     for warning in pair.warnings() {
         warn(&warning.message, warning.hint.as_deref());
@@ -57,11 +57,11 @@ pub(crate) fn tell_warnings(pair: &Pair) {
 /// The names of the two halves.
 #[derive(Debug, Args)]
 pub(crate) struct ParserNames {
-    /// Name of the reasoning parser; `unspool formats` lists them
+    /// Reasoning parser; `unspool formats` lists the names
     #[arg(long, value_name = "NAME", help_heading = "Formats")]
     pub(crate) reasoning_parser: Option<String>,
 
-    /// Name of the tool-call parser; `unspool formats` lists them
+    /// Tool-call parser; `unspool formats` lists the names
     #[arg(long, value_name = "NAME", help_heading = "Formats")]
     pub(crate) tool_call_parser: Option<String>,
 
@@ -71,7 +71,7 @@ pub(crate) struct ParserNames {
 }
 
 impl ParserNames {
-    /// The names of the halves, `auto` being told from the model's files.
+    /// The names of the halves, with `auto` resolved from the model's files.
     pub(crate) fn told(&self, registry: &Registry, place: Option<&Place>) -> Result<[Option<String>; 2], Failure> {
         let named = |half: Half, given: &Option<String>| match (place, given.as_deref()) {
             (None, Some(AUTO)) => Err(Failure::usage(
@@ -86,9 +86,9 @@ impl ParserNames {
 }
 
 impl Plugins {
-    /// The built-in formats with the user's own added.
+    /// The built-in formats and the user's own.
     ///
-    /// A file that stands under both options is loaded once.
+    /// A file that appears under both options is loaded once.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::builtin();
         let mut loaded: Vec<(&PathBuf, Vec<Half>)> = Vec::new();
@@ -134,12 +134,12 @@ fn no_such_half(path: &Path, half: Half) -> Failure {
         Half::Tools => ("tool-call parser", "names.tools", Half::Reasoning),
     };
     Failure::usage(
-        format!("{}: the file brings no {brings}", path.display()),
+        format!("{}: the file has no {brings}", path.display()),
         format!("name one with `{key}`, or give the file with `{}`", option(other)),
     )
 }
 
-/// The fields of the request of `--request`, with the tools of `--tools` in place of its own.
+/// The request of `--request`, with its tools replaced by those of `--tools`.
 pub(crate) fn request_fields(request: Option<&Path>, tools: Option<&Path>) -> Result<Map<String, Value>, Failure> {
     let mut fields = match request {
         None => Map::new(),

@@ -1,4 +1,4 @@
-//! `unspool template`: chat templates held against parsers, and against each other.
+//! `unspool template`: compares chat templates with parsers, and with each other.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -24,13 +24,13 @@ Examples:
 
 Exit codes: 0 they fit, 1 they differ, 2 the command line or a file that it names is wrong.";
 
-/// What is said of marks and tokens.
-const VOCABULARY: &str = "marks in the vocabulary";
+/// The heading for markers and tokens.
+const VOCABULARY: &str = "markers in the vocabulary";
 
 /// What to do with a template.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Render conversations, parse each turn of the assistant, and compare
+    /// Render conversations, parse each assistant turn, and compare
     #[command(after_help = "\
 Examples:
   unspool template check chat_template.jinja --reasoning-parser qwen3 --tool-call-parser hermes
@@ -49,7 +49,7 @@ Examples:
 Exit codes: 0 the prompts are the same, 1 they differ, 2 the command line or a file that it names is wrong.")]
     Diff(DiffOptions),
 
-    /// Write the chat template of a format, for a checkpoint that has none or one that its parser does not fit
+    /// Generate the chat template of a format, for a checkpoint without one or with one that does not fit its parser
     #[command(after_help = "\
 Examples:
   unspool template write hermes > hermes.jinja
@@ -62,10 +62,10 @@ Exit codes: 0 it is written, 2 the command line is wrong, or no template is know
     Write(WriteOptions),
 }
 
-/// What to write.
+/// What to generate.
 #[derive(Debug, Args)]
 pub(crate) struct WriteOptions {
-    /// A format by the name of its parser, and its flavour if it has several: mistral/v3
+    /// A parser's name, with a flavour if it has several: mistral/v3
     name: String,
 
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct WriteOptions {
     #[command(flatten)]
     plugins: Plugins,
 
-    /// Text that tells the model how to write calls, in place of ours
+    /// File with your own instructions for the model on how to write calls
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct DiffOptions {
     /// Another one
     b: PathBuf,
 
-    /// `tokenizer_config.json` of the checkpoint, for the special tokens of templates that come without a folder
+    /// `tokenizer_config.json` of the checkpoint, for the special tokens of templates without a folder
     #[arg(long, value_name = "FILE")]
     tokenizer_config: Option<PathBuf>,
 
@@ -118,7 +118,7 @@ pub(crate) struct DiffOptions {
     json: bool,
 }
 
-/// Does it.
+/// Runs the action.
 pub(crate) fn run(action: &Action) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let differs = match action {
@@ -169,7 +169,7 @@ impl CheckOptions {
         for finding in &findings {
             show(finding, out)?;
         }
-        // One picture says most: what is wrong in one conversation is mostly wrong in all.
+        // Show one difference only: an error in one conversation usually repeats in all.
         if let Some(finding) = findings.iter().find(|finding| finding.written.is_some()) {
             picture(finding, out)?;
         }
@@ -204,12 +204,13 @@ impl CheckOptions {
             findings.push(Finding::new(VOCABULARY, Verdict::Differs, error.message));
         }
         if !special.is_empty() {
-            // Models spell such marks, and parsers read them all the same; with a template of another family it is telling.
+            // Models do spell such markers and parsers read them, but with a template of another family this is a hint.
             let spelt = |mark: &&String| !special.contains_key(*mark);
             let marks: Vec<String> =
                 marks::of_pair(&pair).iter().filter(spelt).map(|mark| format!("`{mark}`")).collect();
             if !marks.is_empty() {
-                let message = format!("no single entries are {}: the model spells them", marks.join(", "));
+                let message =
+                    format!("not single entries of the vocabulary, so the model spells them: {}", marks.join(", "));
                 findings.push(Finding::new(VOCABULARY, Verdict::Note, message));
             }
         }
@@ -223,7 +224,7 @@ fn show(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{:8}{}{said}{line}", finding.verdict.word(), finding.check)
 }
 
-/// Both sides of a difference, below each other.
+/// Both sides of a difference, one below the other.
 fn picture(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
     let (Some(written), Some(parsed)) = (&finding.written, &finding.parsed) else { return Ok(()) };
     let line = finding.line.map(|line| format!(", line {line},")).unwrap_or_default();
@@ -250,7 +251,7 @@ impl DiffOptions {
         let open = |option, path| Place::open(option, path, self.tokenizer_config.as_deref());
         let (a, b) = (open("A", &self.a)?, open("B", &self.b)?);
         let conversations = diff(a.prompter(), b.prompter());
-        // What neither renders is no difference.
+        // If neither template renders, that is no difference.
         let differs = |it: &Conversation| !it.same && !it.errors.iter().all(Option::is_some);
         let any = conversations.iter().any(differs);
         if self.json {

@@ -1,26 +1,27 @@
-//! The tools of a request: a list, each with a name, and the one that `tool_choice` names among them.
+//! The tools of a request: a list with names, and the choice of `tool_choice` among them.
 
 use serde_json::{Map, Value};
-use unspool::request::RequestError;
+use unspool::Error;
 use unspool::suggest;
 
-/// Makes one tool alone a list, and refuses what would only show much later: tools without a name, a choice of none of them.
-pub(crate) fn listed(fields: &mut Map<String, Value>) -> Result<(), RequestError> {
+/// Wraps a single tool into a list. Rejects early what would fail much later: tools without a name, and a choice that
+/// is not in the list.
+pub(crate) fn listed(fields: &mut Map<String, Value>) -> Result<(), Error> {
     match fields.get_mut("tools") {
         None | Some(Value::Null) => return Ok(()),
         Some(tools) if tools.is_object() => *tools = Value::Array(vec![tools.take()]),
         Some(_) => {}
     }
     let tools = fields.get("tools").and_then(Value::as_array).ok_or_else(|| {
-        RequestError::new("no list of tools").hint("give a list as in an OpenAI request, or an object with `tools`")
+        Error::request("no list of tools").hint("give a list as in an OpenAI request, or an object with `tools`")
     })?;
     let mut names = Vec::new();
     for (at, tool) in tools.iter().enumerate() {
         let Some(name) = name(tool) else {
-            // Tools of the server itself have a type of their own, and no name.
+            // Provider tools have their own type and no name.
             if tool.get("type").is_none_or(|kind| kind == "function" || kind == "custom") {
                 let hint = "write {\"type\": \"function\", \"function\": {\"name\": \"…\", \"parameters\": {…}}}";
-                return Err(RequestError::new(&format!("tools[{at}] has no name")).hint(hint));
+                return Err(Error::request(&format!("tools[{at}] has no name")).hint(hint));
             }
             continue;
         };
@@ -32,7 +33,7 @@ pub(crate) fn listed(fields: &mut Map<String, Value>) -> Result<(), RequestError
         Some(chosen) => {
             let near = suggest::did_you_mean(&suggest::near(chosen, names.iter().copied()));
             let hint = near.unwrap_or_else(|| format!("the tools are `{}`", names.join("`, `")));
-            Err(RequestError::new(&format!("`tool_choice` names `{chosen}`, which is no tool of this request"))
+            Err(Error::request(&format!("`tool_choice` names `{chosen}`, which is not a tool of this request"))
                 .hint(&hint))
         }
     }

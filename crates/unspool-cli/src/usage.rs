@@ -1,4 +1,4 @@
-//! What is wrong on the command line, in this command's words: clap's findings with a place and a hint.
+//! Errors on the command line, in this command's style: clap's errors with a position and a hint.
 
 use std::error::Error as _;
 
@@ -9,7 +9,7 @@ use unspool::suggest;
 use crate::args::Cli;
 use crate::failure::Failure;
 
-/// The failure that an error of clap's stands for; `None`: it is no error but a page that was asked for.
+/// Converts an error of clap. `None`: it is a requested page.
 pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     let found = Found { error };
     let (message, hint) = match error.kind() {
@@ -31,7 +31,7 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     Some(Failure::usage(message, hint))
 }
 
-/// An error with what clap knows about it.
+/// An error with clap's context.
 struct Found<'a> {
     error: &'a clap::Error,
 }
@@ -49,13 +49,13 @@ impl Found<'_> {
         self.texts(kind).into_iter().next().unwrap_or_default()
     }
 
-    /// The flag in question, without what its value is called.
+    /// The flag in question, without its value name.
     fn flag(&self) -> &str {
         let argument = self.text(ContextKind::InvalidArg);
         argument.split_whitespace().next().unwrap_or(argument)
     }
 
-    /// The words between `unspool` and the argument, as the usage line has them.
+    /// The words between `unspool` and the argument, from the usage line.
     fn command(&self) -> Option<String> {
         let usage = match self.error.get(ContextKind::Usage) {
             Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -67,15 +67,15 @@ impl Found<'_> {
 
     fn see_help(&self) -> String {
         match self.command() {
-            Some(command) => format!("`unspool {command} --help` says what there is"),
-            None => "`unspool --help` says what there is".to_owned(),
+            Some(command) => format!("`unspool {command} --help` lists what is possible"),
+            None => "`unspool --help` lists what is possible".to_owned(),
         }
     }
 
     fn unknown_argument(&self) -> (String, String) {
         let flag = self.flag();
         if !flag.starts_with('-') {
-            return (format!("`{flag}` is one word too many"), self.see_help());
+            return (format!("`{flag}` is an extra argument"), self.see_help());
         }
         let root = Cli::command();
         let command = self.command();
@@ -96,14 +96,14 @@ impl Found<'_> {
         (format!("there is no command `{word}`"), suggest::did_you_mean(&near).unwrap_or_else(all_commands))
     }
 
-    /// A word that is none of those that can be; or no value at all, which is the same kind for clap.
+    /// A value that is not one of the possible ones, or no value; clap uses one kind for both.
     fn invalid_value(&self) -> (String, String) {
         let value = self.text(ContextKind::InvalidValue);
         let words = self.texts(ContextKind::ValidValue);
         if value.is_empty() && words.is_empty() {
             return self.missing_value();
         }
-        let message = format!("{} is `{value}`, which it cannot be", self.flag());
+        let message = format!("{} is `{value}`, which is not a possible value", self.flag());
         let near = suggest::did_you_mean(&suggest::near(value, words.iter().copied()));
         let all = format!("it can be {}", words.join(", "));
         (message, near.map_or_else(|| all.clone(), |near| format!("{near} {all}")))
@@ -112,7 +112,7 @@ impl Found<'_> {
     fn unfit_value(&self) -> (String, String) {
         let value = self.text(ContextKind::InvalidValue);
         let why = self.error.source().map(ToString::to_string).unwrap_or_default();
-        // Some values know best what they must be.
+        // Some value parsers bring their own hint.
         let (why, own) = why.split_once('\n').unwrap_or((&why, ""));
         let hint = own.trim().strip_prefix("hint: ").map_or_else(|| self.takes(), str::to_owned);
         (format!("{} is `{value}`: {why}", self.flag()), hint)
@@ -124,7 +124,7 @@ impl Found<'_> {
 
     fn too_many_values(&self) -> (String, String) {
         let value = self.text(ContextKind::InvalidValue);
-        (format!("`{value}` is one value too many for {}", self.flag()), self.takes())
+        (format!("`{value}` is an extra value of {}", self.flag()), self.takes())
     }
 
     fn conflict(&self) -> (String, String) {
@@ -141,7 +141,7 @@ impl Found<'_> {
         (format!("{missing} is missing"), self.see_help())
     }
 
-    /// What the flag takes: its form, and the first sentence of its help.
+    /// What the flag takes: its value name, and the first sentence of its help.
     fn takes(&self) -> String {
         let root = Cli::command();
         let command = self.command();
@@ -157,7 +157,7 @@ impl Found<'_> {
     }
 }
 
-/// The long flags of a command that are shown.
+/// The visible long flags of a command.
 fn flags(command: &Command) -> impl Iterator<Item = String> + '_ {
     let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
     shown.filter_map(|argument| argument.get_long().map(str::to_owned)).chain(["help".to_owned()])

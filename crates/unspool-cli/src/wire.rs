@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unspool::{Diagnostic, Event, Finish, FinishReason, Message, Parser, Span, ToolCall};
 
-/// One event. A borrowed picture of [`Event`] under the name of its kind.
+/// One event: a borrowed view of [`Event`] under the name of its kind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EventShape<'a> {
@@ -15,7 +15,7 @@ pub(crate) enum EventShape<'a> {
     Diagnostic(Placed<&'a Diagnostic>),
 }
 
-/// What an event says, with its place.
+/// An event's data and span.
 #[derive(Debug, Serialize)]
 pub(crate) struct Placed<T> {
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct Placed<T> {
     place: Location,
 }
 
-/// Where in the output something stands.
+/// A position in the output.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Location {
     /// Bytes.
@@ -59,13 +59,13 @@ pub(crate) struct CallEnd {
 }
 
 impl Location {
-    /// The place of a range that this parser has read.
+    /// The position of a range that this parser has read.
     pub(crate) fn new(span: Span, parser: &Parser) -> Self {
         let tokens = parser.token_range(span).map(|tokens| [tokens.start, tokens.end]);
         Self { tokens, ..Self::of(span) }
     }
 
-    /// A place in bytes alone.
+    /// A position in bytes only.
     pub(crate) fn of(span: Span) -> Self {
         Self { span: [span.start, span.end], tokens: None }
     }
@@ -90,7 +90,7 @@ impl<'a> EventShape<'a> {
     }
 }
 
-/// The whole reply. A field that has no text is null, as in OpenAI's API.
+/// The complete reply. A field without text is null, as in OpenAI's API.
 #[derive(Debug, Serialize)]
 pub(crate) struct MessageShape<'a> {
     reasoning: Option<&'a str>,
@@ -99,13 +99,13 @@ pub(crate) struct MessageShape<'a> {
     finish_reason: FinishReason,
     reasoning_tokens: Option<u64>,
     reasoning_end_token: Option<i64>,
-    /// The old name of `reasoning_end_token`, kept for a release.
+    /// The old name of `reasoning_end_token`, kept for one release.
     gate_step: Option<i64>,
     diagnostics: &'a [Diagnostic],
 }
 
 impl<'a> MessageShape<'a> {
-    /// The message with the places of its calls.
+    /// The message with the spans of its calls.
     pub(crate) fn new(message: &'a Message, finish: &Finish, place: impl Fn(usize) -> Location) -> Self {
         let text = |text: &'a str| (!text.is_empty()).then_some(text);
         Self {

@@ -1,4 +1,4 @@
-//! What `unspool serve` is told: one struct, with vLLM's names where vLLM has the same thing.
+//! The settings of `unspool serve`: one struct, with vLLM's names where vLLM has the same setting.
 
 mod answers;
 mod backend;
@@ -22,21 +22,22 @@ pub use self::text::{ImagePolicy, TemplateChoice, TextConfig};
 use crate::capabilities::Capabilities;
 use crate::error::StartupError;
 
-/// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments its help.
+/// The settings of the gateway. With the feature `clap` they are the arguments of a command, and the doc comments are
+/// its help.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct ServeConfig {
-    /// Who writes the raw output: `mock` (no model), `replay:FILE` (recorded outputs), or servers of one kind: `vllm:URL`,
-    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any raw /v1/completions server), `chat:URL` (any chat server whose
-    /// text still holds the markup); several URLs with commas between
+    /// Source of raw output: `mock` (no model), `replay:FILE` (recorded outputs), or servers of one kind: `vllm:URL`,
+    /// `sglang:URL`, `llamacpp:URL`, `tgi:URL`, `openai:URL` (any server with raw /v1/completions), `chat:URL` (any
+    /// chat server that leaves the markup in its text). Separate several URLs with commas
     #[cfg_attr(feature = "clap", arg(long, value_name = "BACKEND", default_value_t = BackendSpec::Mock))]
     pub backend: BackendSpec,
 
-    /// How the model writes its thoughts: a name of `unspool formats`, or `auto`: told from the model's files
+    /// Reasoning parser: a name from `unspool formats`, or `auto` to detect it from the model's files
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub reasoning_parser: Option<String>,
 
-    /// How the model writes tool calls: a name of `unspool formats`, or `auto`: told from the model's files
+    /// Tool-call parser: a name from `unspool formats`, or `auto` to detect it from the model's files
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub tool_call_parser: Option<String>,
 
@@ -44,54 +45,57 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub enable_auto_tool_choice: bool,
 
-    /// A format file of your own, for --reasoning-parser
+    /// Format file of your own, for --reasoning-parser
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub reasoning_parser_plugin: Option<PathBuf>,
 
-    /// A format file of your own, for --tool-call-parser
+    /// Format file of your own, for --tool-call-parser
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tool_parser_plugin: Option<PathBuf>,
 
-    /// Sets a bound of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as 64KiB), depth,
-    /// calls or diagnostics; may be given several times
+    /// Set a limit of the parser: name, header, blank, argument, held_arguments, thought, arguments (in bytes, such as
+    /// 64KiB), depth, calls or diagnostics; can be repeated
     #[cfg_attr(feature = "clap", arg(long = "limit", value_name = "NAME=VALUE"))]
     pub limits: Vec<Limit>,
 
-    /// Folder of the model: tokenizer, chat template and configuration, as a checkpoint comes. Prompts are then rendered here
+    /// Folder of the checkpoint with tokenizer, chat template and configuration. The gateway then renders prompts
+    /// itself
     #[cfg_attr(feature = "clap", arg(long, value_name = "FOLDER"))]
     pub model_dir: Option<PathBuf>,
 
-    /// `tokenizer_config.json` of the checkpoint, in place of that in --model-dir; for special tokens and what a format reads from it
+    /// `tokenizer_config.json` of the checkpoint, in place of the one in --model-dir; for special tokens and settings
+    /// of a format
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub tokenizer_config: Option<PathBuf>,
 
-    /// A chat template instead of the model's: a file, or the template itself (a text with a brace or a line break); `format:NAME`:
-    /// the one that `unspool template write NAME` writes from a format's file; `chatml`: simple prompts in the manner of ChatML;
-    /// `none`: no prompts, /v1/completions alone is served
+    /// Chat template in place of the model's: a file, or the template itself (a text with a brace or a line break);
+    /// `format:NAME`: the one that `unspool template write NAME` generates; `chatml`: simple ChatML prompts; `none`: no
+    /// prompts, only /v1/completions works
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEMPLATE"))]
     pub chat_template: Option<String>,
 
-    /// How the template reads messages: as text, as a list of parts, or as is told from the template
+    /// How the template reads message content: as text, as a list of parts, or detected from the template
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT", default_value_t = ContentFormatOption::Auto))]
     pub chat_template_content_format: ContentFormatOption,
 
-    /// Let requests bring a chat template of their own
+    /// Allow requests to bring their own chat template
     #[cfg_attr(feature = "clap", arg(long))]
     pub trust_request_chat_template: bool,
 
-    /// Template arguments for requests that do not set them, as a JSON object, for example '{"enable_thinking": false}'
+    /// Default template arguments, as a JSON object, for example '{"enable_thinking": false}'; requests can override
+    /// them
     #[cfg_attr(feature = "clap", arg(long, value_name = "JSON"))]
     pub default_chat_template_kwargs: Option<String>,
 
-    /// Leave the tools out of the prompt if `tool_choice` is "none"
+    /// Omit tools from the prompt if `tool_choice` is "none"
     #[cfg_attr(feature = "clap", arg(long))]
     pub exclude_tools_when_tool_choice_none: bool,
 
-    /// Address to listen on; by default 127.0.0.1, and with a key for the API 0.0.0.0, all of the machine's
+    /// Address to listen on. The default is 127.0.0.1, or 0.0.0.0 (all interfaces) with an API key
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDRESS"))]
     pub host: Option<String>,
 
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 picks a free one
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", default_value_t = 8000))]
     pub port: u16,
 
@@ -99,15 +103,15 @@ pub struct ServeConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "KEY", num_args = 1.., hide_env_values = true))]
     pub api_key: Vec<Secret>,
 
-    /// Names of the model; others are answered with 404. The first one stands in replies. None: any name is served
+    /// Names of the model; answers use the first one, and other names are a 404. None: any name works
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", num_args = 1..))]
     pub served_model_name: Vec<String>,
 
-    /// Tokens a second that the mock backend writes; 0: as fast as they are taken
+    /// Tokens per second of the mock backend; 0: no limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", default_value_t = 200.0))]
     pub mock_rate: f64,
 
-    /// Model name to send to the backend; none: the name in the request
+    /// Model name for the backend; none: the name in the request
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub backend_model: Option<String>,
 
@@ -118,35 +122,35 @@ pub struct ServeConfig {
     )]
     pub backend_api_key: Option<Secret>,
 
-    /// Longest silence of the backend, in seconds
+    /// Maximum silence of the backend, in seconds
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 600))]
     pub backend_timeout: u64,
 
-    /// Of several backends, how often each is asked whether it is well, in seconds; 0: never
+    /// Seconds between health checks of several backends; 0: never
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 10))]
     pub backend_health_interval: u64,
 
-    /// Most tokens to ask the backend for if neither the request says it nor the room that --max-model-len leaves
+    /// Maximum tokens to request if neither the request nor --max-model-len sets a limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 4096))]
     pub default_max_tokens: u64,
 
-    /// What answers hold
+    /// Settings of answers
     #[cfg_attr(feature = "clap", command(flatten))]
     pub answers: AnswerConfig,
 
-    /// What holds answers to a form
+    /// Settings of structured outputs and the thinking budget
     #[cfg_attr(feature = "clap", command(flatten))]
     pub constraint: ConstraintConfig,
 
-    /// How chat servers, and those of others, are spoken to
+    /// Settings of backends that are chat servers
     #[cfg_attr(feature = "clap", command(flatten))]
     pub chat: ChatConfig,
 
-    /// How far prompts and tokens are made here
+    /// Settings of templates and tokens
     #[cfg_attr(feature = "clap", command(flatten))]
     pub text: TextConfig,
 
-    /// How the gateway listens
+    /// Settings of HTTP
     #[cfg_attr(feature = "clap", command(flatten))]
     pub http: HttpConfig,
 }
@@ -188,14 +192,14 @@ impl Default for ServeConfig {
 }
 
 impl ServeConfig {
-    /// The address to listen on. Without a key, only this machine is let in, unless `--host` says otherwise.
+    /// The address to listen on. Without a key the default is this machine only.
     #[must_use]
     pub fn address(&self) -> &str {
         let default = if self.keys().is_empty() { "127.0.0.1" } else { "0.0.0.0" };
         self.host.as_deref().unwrap_or(default)
     }
 
-    /// The keys that count, as in vLLM: those of `--api-key`, else the one in `VLLM_API_KEY`; empty ones are no keys.
+    /// The keys in effect, as in vLLM: those of `--api-key`, else the one in `VLLM_API_KEY`. Empty keys do not count.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let given: Vec<String> = if self.api_key.is_empty() {
@@ -206,10 +210,10 @@ impl ServeConfig {
         given.into_iter().filter(|key| !key.is_empty()).collect()
     }
 
-    /// Checks what can be checked without looking at files or names.
+    /// Checks the settings without accessing files or looking up names.
     ///
     /// # Errors
-    /// Settings that contradict each other, or a value out of its range.
+    /// Contradictory settings, or a value out of range.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.enable_auto_tool_choice && self.tool_call_parser.is_none() {
             return Err(StartupError::new("--enable-auto-tool-choice is set, but --tool-call-parser is not")
@@ -220,7 +224,7 @@ impl ServeConfig {
                 .hint("0 writes as fast as clients read"));
         }
         if self.keys().iter().any(|key| key.trim() != key || key.chars().any(char::is_control)) {
-            // The key itself is in no message.
+            // The message must not contain the key itself.
             return Err(StartupError::new("--api-key holds a key that no client can send")
                 .hint("a key has no blanks around it and no line breaks or other control characters in it"));
         }
@@ -238,10 +242,10 @@ impl ServeConfig {
         self.http.check()
     }
 
-    /// Checks what the backend must be able to do, against what it can.
+    /// Checks the settings against the backend's capabilities.
     ///
     /// # Errors
-    /// A setting that this kind of backend cannot follow.
+    /// A setting that this kind of backend does not support.
     pub fn check_backend(&self, can: &Capabilities) -> Result<(), StartupError> {
         if self.answers.return_tokens_as_token_ids && !can.log_probabilities {
             return Err(StartupError::new(format!(
@@ -254,10 +258,10 @@ impl ServeConfig {
     }
 }
 
-/// In which form the template is given the content of messages; vLLM's words.
+/// The form in which the template gets message content, in vLLM's terms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ContentFormatOption {
-    /// As the template reads it.
+    /// Detected from the template.
     #[default]
     Auto,
     /// As text.
@@ -286,7 +290,7 @@ impl FromStr for ContentFormatOption {
     }
 }
 
-/// A key: it never shows in a log.
+/// A key, which never appears in a log.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -6,8 +6,7 @@ use crate::line;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use unspool::request::RequestError;
-use unspool::setup::SetupError;
+use unspool::Error;
 
 /// Why a request gets no answer: a status and a body in the shape of OpenAI's API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,8 +175,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<RequestError> for ApiError {
-    fn from(error: RequestError) -> Self {
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
         Self { hint: error.hint, ..Self::new(StatusCode::BAD_REQUEST, error.message) }
     }
 }
@@ -214,8 +213,8 @@ impl fmt::Display for StartupError {
 
 impl std::error::Error for StartupError {}
 
-impl From<SetupError> for StartupError {
-    fn from(error: SetupError) -> Self {
+impl From<Error> for StartupError {
+    fn from(error: Error) -> Self {
         Self { message: error.message, hint: error.hint }
     }
 }

@@ -1,4 +1,4 @@
-//! Hints for the operator: an answer has markup left and no call, and another parser would read it.
+//! Hints for the operator: an answer has markup but no call, and another parser would read it.
 //!
 //! They are looked for in a thread of their own, one at a time, and told once an hour. No word of an answer is in them.
 
@@ -90,7 +90,7 @@ impl Hints {
         tracing::warn!(
             cause = cause.as_str(),
             flags = hint.flags.join(" "),
-            "an answer has markup left and no call: {}; hint: `unspool diagnose` says more",
+            "an answer has markup but no call: {}; hint: `unspool diagnose` says more",
             hint.message
         );
         self.metrics.hint(&cause);

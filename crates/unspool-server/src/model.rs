@@ -74,7 +74,7 @@ impl Model {
         }
         let defaults = match config.default_chat_template_kwargs.as_deref() {
             Some(text) => serde_json::from_str(text).map_err(|error| {
-                StartupError::new(format!("--default-chat-template-kwargs is no JSON object: {error}"))
+                StartupError::new(format!("--default-chat-template-kwargs is not a JSON object: {error}"))
                     .hint("write it like --default-chat-template-kwargs '{\"enable_thinking\": false}'")
             })?,
             None => Map::new(),
@@ -337,8 +337,8 @@ fn read_tokenizer_config(path: &Path) -> Result<Value, StartupError> {
         .map_err(|error| StartupError::new(format!("--tokenizer-config: cannot read {place}: {error}")).hint(hint))?;
     match serde_json::from_slice(&text) {
         Ok(config @ Value::Object(_)) => Ok(config),
-        Ok(_) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON object")).hint(hint)),
-        Err(error) => Err(StartupError::new(format!("--tokenizer-config: {place} is no JSON: {error}")).hint(hint)),
+        Ok(_) => Err(StartupError::new(format!("--tokenizer-config: {place} is not a JSON object")).hint(hint)),
+        Err(error) => Err(StartupError::new(format!("--tokenizer-config: {place} is not JSON: {error}")).hint(hint)),
     }
 }
 

@@ -202,7 +202,7 @@ fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
 fn json(folder: &Path, name: &str) -> Result<Option<Value>, TextError> {
     let Some(text) = read(folder, name)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        TextError::new(format!("{} is no JSON: {error}", folder.join(name).display()))
+        TextError::new(format!("{} is not JSON: {error}", folder.join(name).display()))
             .hint("the file may be cut off, or a pointer of Git LFS; fetch it again")
     })
 }

@@ -1,8 +1,10 @@
-//! Which bytes of a delta belong to which of its ids; [`crate::unaligned`] is about ids that come before their text.
+//! Finds which bytes of a delta belong to which of its ids; [`crate::unaligned`] handles ids that come before their
+//! text.
 //!
-//! Where the tokens' bytes are not known, only special tokens have to be placed exactly, since thinking markers count by id. Each one is looked for in order; a
-//! place counts if there is text before it exactly when there are other tokens before it, and the same behind it. A
-//! special token whose text a backend left out is put back where the ids say that it stood.
+//! If the tokens' bytes are unknown, only special tokens need an exact position, because thinking markers count by id.
+//! The search goes in order. A position counts if there is text before it exactly when there are other tokens before
+//! it, and likewise after it. If a backend omitted a special token's text, the text is restored at the position that
+//! the ids show.
 
 use crate::flow::tokens::Tokens;
 use crate::plan::Plan;
@@ -33,7 +35,7 @@ pub(crate) trait TokenSink {
 pub(crate) struct Aligned<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) tokens: &'a mut Tokens,
-    /// The text without hidden tokens and with left-out ones.
+    /// The text without hidden tokens and with restored ones.
     pub(crate) kept: &'a mut String,
 }
 
@@ -95,10 +97,10 @@ impl TokenSink for Aligned<'_> {
     }
 }
 
-/// Where each special token of the delta stands, in order; `None`: its text was left out.
+/// The position of each special token of the delta, in order; `None`: its text was omitted.
 ///
-/// If every such text stands exactly as often as its token comes, the order says it all. Otherwise some are spelled with
-/// ordinary tokens, or were left out, and [`best_places`] weighs.
+/// If every such text occurs exactly as often as its token, the order determines all. Otherwise some are spelled with
+/// ordinary tokens, or were omitted, and [`best_places`] decides.
 pub(crate) fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option<usize>> {
     let wanted: Vec<(usize, &str)> =
         ids.iter().enumerate().filter_map(|(i, id)| specials.text(*id).map(|s| (i, s.text.as_str()))).collect();
@@ -113,7 +115,7 @@ pub(crate) fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option
             text.match_indices(t).map(move |(at, _)| Node { special, token: *token, at, end: at + t.len() })
         })
         .collect();
-    /// Above this, weighing all chains takes too long for what it is worth.
+    /// Above this, comparing all chains takes too long.
     const MOST: usize = 512;
     if nodes.len() > MOST {
         return first_places(text, &wanted);
@@ -121,7 +123,7 @@ pub(crate) fn places(text: &str, ids: &[u32], specials: &Specials) -> Vec<Option
     best_places(text, ids.len(), wanted.len(), &nodes)
 }
 
-/// The places in order, if no text stands there more often than its token.
+/// The positions in order, if no text occurs more often than its token.
 fn in_order(text: &str, wanted: &[(usize, &str)], count: usize) -> Option<Vec<Option<usize>>> {
     for (i, (_, t)) in wanted.iter().enumerate() {
         let seen_before = wanted[..i].iter().any(|(_, other)| other == t);
@@ -154,7 +156,7 @@ fn first_places(text: &str, wanted: &[(usize, &str)]) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// A place at which a special token may stand.
+/// A possible position of a special token.
 struct Node {
     special: usize,
     token: usize,
@@ -162,7 +164,7 @@ struct Node {
     end: usize,
 }
 
-/// The chain of places that leaves out the fewest tokens and spreads the text most evenly over the others.
+/// The chain of positions that omits the fewest tokens and spreads the text most evenly over the others.
 fn best_places(text: &str, count: usize, specials: usize, nodes: &[Node]) -> Vec<Option<usize>> {
     const LEFT_OUT: f64 = 1e9;
     const ODD: f64 = 1e6;
@@ -202,8 +204,8 @@ fn best_places(text: &str, count: usize, specials: usize, nodes: &[Node]) -> Vec
     places
 }
 
-/// The length of the text of the tokens before a special one that the backend left out: their share of what stands before
-/// the next special token that is there.
+/// The length of the text of the tokens before an omitted special token: their share of the text before the next
+/// special token that is present.
 fn share(
     text: &str,
     at: usize,
@@ -231,7 +233,7 @@ fn share(
     share
 }
 
-/// Enters tokens whose borders are not known: they share the text.
+/// Adds tokens with unknown boundaries: they share the text.
 pub(crate) fn ordinary(text: &str, count: usize, tokens: &mut Tokens) {
     if count == 0 {
         tokens.push_text(text.len());

@@ -1,21 +1,20 @@
-//! A budget of tokens for thinking: when to force a thought's end.
+//! A thinking budget in tokens: when to force the end of a thought.
 //!
-//! The budget is the engine's to keep, for it alone picks tokens; this is the small machine that says which token must
-//! come. It follows vLLM: tokens count from behind the newest start marker, those of an open thought in the prompt too, and
-//! once the budget is used up the forced end comes token by token, beginning where the model itself has begun it.
+//! The engine must enforce the budget, because only it picks tokens; this small machine says which token must come. It
+//! follows vLLM: tokens count from the newest start marker, including those of an open thought in the prompt. Once the
+//! budget is used up, the forced end comes token by token, starting with the part that the model has already written.
 
+use crate::error::Error;
 use serde_json::Value;
-
-use crate::request::RequestError;
 
 /// The markers of a thought, as token ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markers {
-    /// Begins a thought; empty: no thought is ever counted.
+    /// Begins a thought; empty: thoughts are never counted.
     pub start: Vec<u32>,
-    /// Ends one by itself.
+    /// Ends a thought.
     pub end: Vec<u32>,
-    /// What is forced: it may lead over to the end marker with a sentence. Empty: the end marker.
+    /// The forced tokens, which may include a transition sentence before the end marker. Empty: the end marker.
     pub forced: Vec<u32>,
 }
 
@@ -24,40 +23,40 @@ pub struct Markers {
 pub struct ReasoningConfig {
     /// Begins a thought.
     pub start: String,
-    /// Is forced where the budget is used up.
+    /// The forced end of a thought.
     pub end: String,
 }
 
 impl ReasoningConfig {
-    /// Reads the value of the flag.
+    /// Parses the value of the flag.
     ///
     /// # Errors
-    /// Not an object, an unknown field, or one that is no text.
-    pub fn read(value: &Value) -> Result<Self, RequestError> {
+    /// Not an object, an unknown field, or a value that is not a text.
+    pub fn read(value: &Value) -> Result<Self, Error> {
         let Value::Object(map) = value else {
-            return Err(RequestError::new("`--reasoning-config` must be a JSON object")
+            return Err(Error::request("`--reasoning-config` must be a JSON object")
                 .hint("give {\"reasoning_start_str\": \"<think>\", \"reasoning_end_str\": \"</think>\"}"));
         };
-        // The third one is vLLM's own name for the format, which is told elsewhere here.
+        // The third one is vLLM's name for the format, which is set elsewhere here.
         const KEYS: [&str; 3] = ["reasoning_start_str", "reasoning_end_str", "reasoning_parser"];
         if let Some(key) = map.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(RequestError::new(&format!("`--reasoning-config` has no `{key}`"))
+            return Err(Error::request(&format!("`--reasoning-config` has no `{key}`"))
                 .hint("it has `reasoning_start_str` and `reasoning_end_str`"));
         }
         let text = |key: &str| match map.get(key) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),
-            Some(_) => Err(RequestError::new(&format!("`{key}` of `--reasoning-config` must be a text"))),
+            Some(_) => Err(Error::request(&format!("`{key}` of `--reasoning-config` must be a text"))),
         };
         Ok(Self { start: text("reasoning_start_str")?, end: text("reasoning_end_str")? })
     }
 }
 
-/// The budget that a request asks for with `thinking_token_budget`, in tokens; `None`: no bound.
+/// The budget of a request's `thinking_token_budget`, in tokens; `None`: no limit.
 ///
 /// # Errors
-/// Anything but a whole number from 0, or -1.
-pub fn of_request(request: &Value) -> Result<Option<u64>, RequestError> {
+/// Anything but an integer from 0, or -1.
+pub fn of_request(request: &Value) -> Result<Option<u64>, Error> {
     let value = match request.get("thinking_token_budget") {
         None | Some(Value::Null) => return Ok(None),
         Some(value) => value,
@@ -65,24 +64,24 @@ pub fn of_request(request: &Value) -> Result<Option<u64>, RequestError> {
     match (value.as_u64(), value.as_i64()) {
         (Some(budget), _) => Ok(Some(budget)),
         (None, Some(-1)) => Ok(None),
-        _ => Err(RequestError::new(&format!("`thinking_token_budget` is {value}"))
+        _ => Err(Error::request(&format!("`thinking_token_budget` is {value}"))
             .hint("it must be a whole number from 0, or -1 for no bound")),
     }
 }
 
-/// Counts a reply's thought and says when its end is forced.
+/// Counts the tokens of a reply's thought and says when to force its end.
 #[derive(Debug, Clone)]
 pub struct ThinkingBudget {
     markers: Markers,
     budget: u64,
-    /// The tokens of the open thought, as many as a marker is long.
+    /// The last tokens of the open thought, as many as a marker is long.
     tail: Vec<u32>,
-    /// Tokens of the open thought; `None`: no thought is open.
+    /// Number of tokens of the open thought; `None`: no thought is open.
     open: Option<u64>,
 }
 
 impl ThinkingBudget {
-    /// A budget for a reply behind this prompt.
+    /// A budget for a reply after this prompt.
     #[must_use]
     pub fn new(mut markers: Markers, budget: u64, prompt: &[u32]) -> Self {
         if markers.forced.is_empty() {
@@ -93,7 +92,7 @@ impl ThinkingBudget {
         own
     }
 
-    /// Tokens of the reply, in any grouping.
+    /// Takes tokens of the reply, in any grouping.
     pub fn take(&mut self, ids: &[u32]) {
         let Markers { start, end, forced } = &self.markers;
         let longest = start.len().max(end.len()).max(forced.len());
@@ -115,7 +114,7 @@ impl ThinkingBudget {
         }
     }
 
-    /// The token that must come next, if the budget is used up: the rest of the forced end, behind what stands of it.
+    /// The token that must come next if the budget is used up: the rest of the forced end.
     #[must_use]
     pub fn forced(&self) -> Option<u32> {
         if self.open? < self.budget {
@@ -146,7 +145,7 @@ mod tests {
         Markers { start: vec![START], end: vec![END], forced: Vec::new() }
     }
 
-    /// Lets a model that never stops thinking write under a budget, and gives back what stands there.
+    /// Runs a model that never stops thinking under a budget, and returns its output.
     fn written(mut budget: ThinkingBudget, steps: usize) -> Vec<u32> {
         let mut out = Vec::new();
         for _ in 0..steps {

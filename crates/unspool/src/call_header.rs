@@ -1,7 +1,7 @@
-//! Openings: a template's part before its body, as a small program over held bytes.
+//! Call headers: a template's part before its body, as a small program over held bytes.
 //!
-//! A cursor runs one program over the bytes held so far and stops where they end; with more bytes it goes on where it
-//! stopped. Only one literal is ever compared again.
+//! A cursor runs one program over the bytes held so far and stops at their end; with more bytes it resumes there. At
+//! most one literal is compared twice.
 
 use std::ops::Range;
 
@@ -13,42 +13,42 @@ use crate::limits::Limits;
 use crate::marks::Blanks;
 use crate::scan::{Cut, Literal, Match, cuts};
 
-/// One step of an opening.
+/// One step of a header.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// This literal.
     Literal(Literal),
     /// Any run of white space, none too.
     Space,
-    /// Text that may be missing.
+    /// Optional text.
     Optional(Literal),
-    /// Any short text; what the templates write there.
+    /// Any short text; the field is what the templates write.
     Free(Box<str>),
-    /// Any text up to this literal, in which none of these others stands.
+    /// Any text up to this literal that contains none of the others.
     Until(Literal, Vec<Literal>),
-    /// A name or the like, up to the first byte that cannot be part of one.
+    /// A name or similar, up to the first byte that cannot be part of one.
     Slot(Slot),
     /// Attributes of a tag, in any order; the first one is required.
     Attrs(Vec<(Box<str>, Slot)>),
-    /// Looks ahead: after white space one of these literals must stand.
+    /// Look-ahead: after white space one of these literals must follow.
     Expect(Vec<Literal>),
-    /// Looks ahead: the call's arguments must begin, or another call's opener must stand.
+    /// Look-ahead: the call's arguments must begin, or another call's opener must follow.
     Arguments(Begins),
 }
 
-/// With what the arguments of a call begin.
+/// How the arguments of a call begin.
 #[derive(Debug, Clone)]
 pub(crate) enum Begins {
     /// One of these literals, after white space.
     With(Vec<Literal>),
-    /// A keyword, or the end of the list.
+    /// With a keyword, or the end of the list.
     Keywords,
-    /// A bracket, and behind it a key or the closing bracket. Keys may stand between these two.
+    /// With a bracket, followed by a key or the closing bracket. Keys may be between these two literals.
     Members(Literal, Literal),
 }
 
 impl Begins {
-    /// Whether they stand at the start of `rest`.
+    /// Whether they begin at the start of `rest`.
     fn at(&self, rest: &str, blanks: Blanks, (eof, limits): (bool, &Limits)) -> Match {
         match self {
             Self::With(literals) => expect(literals, blanks, rest.as_bytes()),
@@ -58,21 +58,21 @@ impl Begins {
     }
 }
 
-/// An opening: the ops up to where the body takes over.
+/// A header: the ops up to the body.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
-    /// Literals of the body's structure: where one stands, the literal that closes a slot is not missed.
+    /// Literals of the body's structure: before one of them, the literal that closes a slot may be missing.
     pub(crate) structure: Vec<Literal>,
-    /// The literal in front of the ops: it opens the call, and counts once where the model writes it twice.
+    /// The literal before the ops: it opens the call, and a repeated one counts once.
     pub(crate) opener: Option<Literal>,
-    /// With what a further call opens; where one stands, this call has no arguments.
+    /// Openers of a further call; before one of them, this call has no arguments.
     pub(crate) openers: Vec<Literal>,
     /// What counts as white space in it.
     pub(crate) blanks: Blanks,
 }
 
-/// A value that a slot of an opening took: byte range in the held bytes.
+/// The value of a slot in a header: a byte range in the held bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Taken {
     pub(crate) slot: Slot,
@@ -80,37 +80,37 @@ pub(crate) struct Taken {
     pub(crate) end: usize,
 }
 
-/// A run of a program: which op is next, and what the slots took.
+/// A run of a program: the next op, and the values of the slots.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Cursor {
     op: usize,
     /// Everything before this offset in the held bytes is matched.
     pub(crate) pos: usize,
-    /// How far an open slot has been read.
+    /// How far an open slot has been scanned.
     seen: usize,
-    /// A place, and where the white space from there on ends as far as it has been read.
+    /// A position, and the known end of the white space from there on.
     gap: (usize, usize),
     pub(crate) taken: Vec<Taken>,
-    /// Whole attributes that no slot took: byte ranges in the held bytes.
+    /// Whole attributes without a slot: byte ranges in the held bytes.
     pub(crate) unplaced: Vec<(usize, usize)>,
-    /// Markers that the model wrote twice: byte ranges in the held bytes.
+    /// Repeated markers: byte ranges in the held bytes.
     pub(crate) repeats: Vec<(usize, usize)>,
-    /// The tag closed itself (`<invoke name="f"/>`): there is no body.
+    /// The tag is self-closing (`<invoke name="f"/>`): there is no body.
     pub(crate) closed: bool,
 }
 
-/// How far a cursor came.
+/// The status of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
-    /// The bytes end before it is decided.
+    /// Needs more bytes.
     More,
     /// The program is complete; the body begins at `cursor.pos`.
     Accept,
-    /// The bytes do not fit.
+    /// The bytes do not match.
     Fail,
-    /// All up to the arguments fits, and another call's opener stands there, after white space.
+    /// Everything up to the arguments matches, and another call's opener follows, after white space.
     Another,
-    /// All up to the arguments fits, and the output ends before they begin.
+    /// Everything up to the arguments matches, and the output ends before they begin.
     Ended,
 }
 
@@ -137,12 +137,12 @@ impl Program {
         Self { ops, ..Self::default() }
     }
 
-    /// The same opening with this white space.
+    /// The same header with this white space.
     pub(crate) fn with_blanks(self, blanks: Blanks) -> Self {
         Self { blanks, ..self }
     }
 
-    /// Whether it is a message's header, behind its first marker.
+    /// Whether it is a message's header, after its first marker.
     pub(crate) fn is_header(&self) -> bool {
         matches!(self.ops.first(), Some(Op::Until(..)))
     }
@@ -152,7 +152,7 @@ impl Program {
         self.ops.iter().any(|op| matches!(op, Op::Attrs(attrs) if attrs.iter().any(|(_, s)| *s == slot)))
     }
 
-    /// The first literal, if the program begins with one (white space apart).
+    /// The first literal, if the program begins with one (ignoring white space).
     pub(crate) fn first_literal(&self) -> Option<&Literal> {
         self.ops.iter().find_map(|op| match op {
             Op::Space => None,
@@ -161,7 +161,7 @@ impl Program {
         })?
     }
 
-    /// The literal that ends the slot of op `at`, if its first byte might stand in a name too (`CALL {name}: {json}`).
+    /// The literal that ends the slot of op `at`, if its first byte can also be part of a name (`CALL {name}: {json}`).
     fn plain_closer(&self, at: usize) -> Option<&Literal> {
         match self.ops[at + 1..].iter().find(|op| !matches!(op, Op::Space)) {
             Some(Op::Literal(literal)) if literal.first_byte().is_some_and(|b| !ends_name(b)) => Some(literal),
@@ -174,7 +174,7 @@ impl Program {
         self.ops.iter().rev().find_map(|op| if let Op::Literal(literal) = op { Some(literal) } else { None })
     }
 
-    /// The literal that closes a slot, where another one must follow before the body: the slot is an element of its own.
+    /// The literal that closes a slot, if another one must follow before the body: the slot is a separate element.
     pub(crate) fn apart_from(&self, slot: Slot) -> Option<&Literal> {
         let at = self.ops.iter().position(|op| matches!(op, Op::Slot(s) if *s == slot))?;
         let mut behind = self.ops[at + 1..].iter().filter(|op| !matches!(op, Op::Space));
@@ -184,7 +184,7 @@ impl Program {
         }
     }
 
-    /// Whether the last op that takes bytes is a slot, so that only what follows can end it.
+    /// Whether the last op that consumes bytes is a slot, so that only the following text can end it.
     pub(crate) fn ends_in_slot(&self) -> bool {
         self.ops
             .iter()
@@ -194,7 +194,7 @@ impl Program {
     }
 }
 
-/// Where a slot's text ends, looked for in this range, and whether it surely does.
+/// The end of a slot's text, searched in this range, and whether it is certain.
 fn slot_end(closer: Option<&Literal>, bytes: &[u8], shown: Range<usize>) -> (usize, bool) {
     let end = shown.end;
     for i in shown {
@@ -221,17 +221,27 @@ impl Cursor {
         Self { pos, seen: pos, ..Self::default() }
     }
 
-    /// How far it has looked.
+    /// The same as [`Cursor::at`], in the memory that this one has.
+    pub(crate) fn restart(&mut self, pos: usize) {
+        let (mut taken, mut unplaced, mut repeats) =
+            (std::mem::take(&mut self.taken), std::mem::take(&mut self.unplaced), std::mem::take(&mut self.repeats));
+        taken.clear();
+        unplaced.clear();
+        repeats.clear();
+        *self = Self { taken, unplaced, repeats, ..Self::at(pos) };
+    }
+
+    /// How far it has scanned.
     pub(crate) fn seen(&self) -> usize {
         self.seen
     }
 
-    /// Looks no more at so many of the held bytes: what it looks for is not among them.
+    /// Marks a number of held bytes as scanned without a match.
     pub(crate) fn pass(&mut self, bytes: u64) {
         self.seen = usize::try_from(bytes).map_or(self.seen, |bytes| self.seen.max(bytes));
     }
 
-    /// Whether its numbers are places in the held bytes, as a saved cursor's may not be.
+    /// Whether its positions are valid in the held bytes; those of a modified snapshot may not be.
     pub(crate) fn fits(&self, held: &str) -> bool {
         let range = |from: usize, to: usize| held.get(from..to).is_some();
         held.is_char_boundary(self.pos)
@@ -241,21 +251,21 @@ impl Cursor {
             && self.unplaced.iter().chain(&self.repeats).all(|(from, to)| range(*from, *to))
     }
 
-    /// A cursor behind the program's first literal, which the model left out.
+    /// A cursor after the program's first literal, which the model omitted.
     pub(crate) fn behind_first(program: &Program) -> Self {
         let first = program.ops.iter().position(|op| matches!(op, Op::Literal(_))).unwrap_or(0);
         Self { op: first + 1, ..Self::default() }
     }
 
-    /// Whether all but the program's last literal has fitted.
+    /// Whether everything but the program's last literal has matched.
     pub(crate) fn wants_last(&self, program: &Program) -> bool {
         matches!(program.ops.get(self.op), Some(Op::Literal(_))) && self.op + 1 == program.ops.len()
     }
 
-    /// Runs on over the held bytes `held`.
+    /// Continues over the held bytes `held`.
     pub(crate) fn advance(&mut self, program: &Program, held: &str, eof: bool, limits: &Limits) -> Advance {
         if self.pos.max(self.seen) > held.len() {
-            // No cursor of these bytes: a snapshot's that was changed.
+            // A cursor from a modified snapshot does not belong to these bytes.
             return Advance::Fail;
         }
         let bytes = held.as_bytes();
@@ -314,7 +324,7 @@ impl Cursor {
         Advance::Accept
     }
 
-    /// Text that is ignored; what the templates do not write is told.
+    /// Text that is ignored; reported if the templates do not write it.
     fn read_free(&mut self, written: &str, program: &Program, (held, limits): (&str, &Limits)) -> Advance {
         let from = self.pos;
         let step = self.read_slot(None, program, (held.as_bytes(), limits));
@@ -324,7 +334,7 @@ impl Cursor {
         step
     }
 
-    /// Length of the white space that stands next. A resumed cursor does not read it again.
+    /// Length of the next white space. A resumed cursor does not scan it again.
     fn gap(&mut self, blanks: Blanks, bytes: &[u8]) -> usize {
         let from = if self.gap.0 == self.pos { self.gap.1.max(self.pos) } else { self.pos };
         let end = from + blanks.before(&bytes[from..]);
@@ -332,7 +342,7 @@ impl Cursor {
         end - self.pos
     }
 
-    /// Steps over `n` bytes to the next op.
+    /// Advances `n` bytes to the next op.
     fn take(&mut self, n: usize) -> Advance {
         self.pos += n;
         self.seen = self.pos;
@@ -340,7 +350,7 @@ impl Cursor {
         Advance::Accept
     }
 
-    /// Reads on up to `end`, and takes it.
+    /// Scans up to `end`, and consumes it.
     fn read_until(&mut self, end: &Literal, stops: &[Literal], (bytes, limits): (&[u8], &Limits)) -> Advance {
         for at in self.seen..bytes.len() {
             self.seen = at;
@@ -365,7 +375,7 @@ impl Cursor {
         Advance::More
     }
 
-    /// Looks at what stands where the arguments of the call should begin.
+    /// Checks the position where the arguments of the call should begin.
     fn arguments(&mut self, begins: &Begins, program: &Program, at: (&str, bool, &Limits)) -> Advance {
         let (held, eof, limits) = at;
         let gap = self.gap(program.blanks, held.as_bytes());
@@ -379,7 +389,7 @@ impl Cursor {
             Match::No if rest.is_empty() => return Advance::More,
             Match::No => {}
         }
-        // One opener may begin another.
+        // One opener may be the beginning of another.
         let openers = || program.openers.iter().map(|opener| opener.at(rest.as_bytes()));
         if openers().any(|found| found == Match::Partial) {
             return Advance::More;
@@ -393,7 +403,7 @@ impl Cursor {
         }
     }
 
-    /// A marker that stands there twice, with only white space between, counts once.
+    /// A repeated marker, with only white space between, counts once.
     fn skip_repeat(&mut self, program: &Program, bytes: &[u8]) -> Match {
         let Some(before) = program.ops[..self.op].iter().rposition(|op| !matches!(op, Op::Space)) else {
             return Match::No;
@@ -401,13 +411,13 @@ impl Cursor {
         let Op::Literal(marker) = &program.ops[before] else { return Match::No };
         let found = self.skip_marker(marker, program.blanks, bytes);
         if let Match::Full(_) = found {
-            // What follows the marker is read anew.
+            // The text after the marker is read again.
             self.op = before + 1;
         }
         found
     }
 
-    /// Steps over this marker, white space before it included, if it stands next.
+    /// Skips this marker, and white space before it, if it comes next.
     fn skip_marker(&mut self, marker: &Literal, blanks: Blanks, bytes: &[u8]) -> Match {
         let gap = self.gap(blanks, bytes);
         let found = marker.at(&bytes[self.pos + gap..]);
@@ -419,7 +429,7 @@ impl Cursor {
         found
     }
 
-    /// The literal that closes a slot may be missing where the body's structure stands (`<function=f</function>`).
+    /// The literal that closes a slot may be missing before the body's structure (`<function=f</function>`).
     fn skip_literal(&mut self, program: &Program, rest: &[u8]) -> Advance {
         if self.op == 0 || !matches!(program.ops[self.op - 1], Op::Slot(_)) {
             return Advance::Fail;
@@ -432,7 +442,7 @@ impl Cursor {
     }
 
     fn read_slot(&mut self, slot: Option<Slot>, program: &Program, (bytes, limits): (&[u8], &Limits)) -> Advance {
-        // White space around it is no part of it, line breaks included.
+        // White space around it, including line breaks, is not part of it.
         let start = self.pos + self.gap(program.blanks, bytes);
         if start - self.pos > limits.blank {
             return Advance::Fail;
@@ -463,7 +473,7 @@ impl Cursor {
                     Match::No => Advance::Fail,
                 };
             }
-            // With a line break beside it, a name is one word.
+            // Next to a line break, a name is one word.
             let breaks = bytes[self.pos..start].contains(&b'\n') || bytes[stop..stop + behind].contains(&b'\n');
             if breaks && (start..value_end).any(|at| program.blanks.begins(&bytes[at..value_end])) {
                 return Advance::Fail;
@@ -473,7 +483,7 @@ impl Cursor {
         self.take(stop + behind - self.pos)
     }
 
-    /// Reads attributes one by one, so that a resumed cursor does not read a finished one again.
+    /// Reads attributes one by one, so that a resumed cursor does not read a complete one again.
     fn read_attributes(
         &mut self,
         attrs: &[(Box<str>, Slot)],
@@ -531,8 +541,8 @@ impl Cursor {
         self.take(0)
     }
 
-    /// What a cursor that comes to nothing cannot place: half a slot or half an attribute, and whole attributes behind the
-    /// first one. Half a literal is a half marker, and no text.
+    /// The text that a failed cursor cannot place: a partial slot or attribute, and whole attributes after the first
+    /// one. A partial literal is a partial marker, not text.
     pub(crate) fn unplaced<'a>(&self, program: &Program, held: &'a str) -> &'a str {
         let is_half = matches!(program.ops.get(self.op), Some(Op::Free(_) | Op::Slot(_) | Op::Attrs(_)));
         let has_attributes = program.ops.iter().any(|op| matches!(op, Op::Attrs(_)));
@@ -544,12 +554,12 @@ impl Cursor {
         held[from..].trim_start_matches(['"', '\'']).trim()
     }
 
-    /// What a slot took, in the held bytes.
+    /// The value of a slot, in the held bytes.
     pub(crate) fn value<'a>(&self, slot: Slot, held: &'a str) -> Option<&'a str> {
         self.taken.iter().find(|t| t.slot == slot).map(|t| &held[t.start..t.end])
     }
 
-    /// Where what stands behind a slot's first word is, in the held bytes.
+    /// The range after a slot's first word, in the held bytes.
     pub(crate) fn behind_word(&self, slot: Slot, held: &str) -> Option<(usize, usize)> {
         let taken = self.taken.iter().find(|t| t.slot == slot)?;
         let text = held[taken.start..taken.end].trim_start();
@@ -559,7 +569,7 @@ impl Cursor {
     }
 }
 
-/// Whether one of `literals` stands after white space.
+/// Whether one of `literals` follows white space.
 fn expect(literals: &[Literal], blanks: Blanks, rest: &[u8]) -> Match {
     let rest = &rest[blanks.before(rest)..];
     let mut result = Match::No;
@@ -576,7 +586,7 @@ fn expect(literals: &[Literal], blanks: Blanks, rest: &[u8]) -> Match {
 enum Attribute {
     More,
     Bad,
-    /// Length of the name, range of the value, length in all.
+    /// Length of the name, range of the value, total length.
     Read {
         name: usize,
         value: (usize, usize),

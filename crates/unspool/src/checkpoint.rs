@@ -1,4 +1,4 @@
-//! Replies that are read with the checkpoint's own template: the machine's answers, given out as any other flow's.
+//! Replies that the checkpoint's own template parses: the machine's output, emitted like any other flow's.
 
 use crate::body::Eof;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -25,7 +25,7 @@ pub(crate) struct Run<'a> {
     pub(crate) base: u64,
 }
 
-/// Takes what the machine says.
+/// Receives the machine's output.
 struct Answers<'a> {
     w: &'a str,
     request_options: &'a RequestOptions,
@@ -36,7 +36,7 @@ struct Answers<'a> {
 }
 
 impl Run<'_> {
-    /// Decides what can be decided of `w`; gives back how much that is.
+    /// Decides what can be decided of `w`; returns how much that is.
     pub(crate) fn step(self, w: &str, eof: Eof) -> usize {
         let mut answers = Answers {
             w,

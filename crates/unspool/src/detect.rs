@@ -1,17 +1,19 @@
-//! Which format a checkpoint writes, told from its own files: the `[[detect]]` rules of all format files, weighed.
+//! Detects the format of a checkpoint from its own files, by the `[[detect]]` rules of all format files.
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::detect::Detect;
 use crate::registry::{Registry, rules_of};
-use crate::setup::{Half, SetupError, SetupErrorKind};
+use crate::setup::Half;
 
-/// What is known of a checkpoint. A condition on something that is not known does not hold. Nothing is read here: whoever asks brings the contents of the files.
+/// The known facts about a checkpoint. A condition on an unknown fact does not hold. This module reads no files: the
+/// caller passes their contents.
 #[derive(Clone, Copy, Default)]
 pub struct Checkpoint<'a> {
-    /// The source of the chat template for requests with tools; `None`: it has none, or none is known.
+    /// The source of the chat template for requests with tools; `None`: it has none, or it is unknown.
     pub template: Option<&'a str>,
-    /// Whether a text is one entry of the vocabulary; `None`: the vocabulary is not known.
+    /// Whether a text is one entry of the vocabulary; `None`: the vocabulary is unknown.
     pub has_token: Option<&'a dyn Fn(&str) -> bool>,
     /// `model_type` of the model's configuration, and its `architectures`.
     pub model_types: &'a [&'a str],
@@ -27,16 +29,16 @@ impl fmt::Debug for Checkpoint<'_> {
     }
 }
 
-/// A name that was told from a checkpoint's files.
+/// A name detected from a checkpoint's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {
     /// The name.
     pub name: String,
-    /// What speaks for it, in words.
+    /// The evidence, as text.
     pub why: String,
 }
 
-/// How much speaks for a rule: the markers of the template decide, then the model's type, then the vocabulary.
+/// The evidence of a rule: the template's markers decide, then the model's type, then the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight {
     template: usize,
@@ -45,13 +47,13 @@ struct Weight {
 }
 
 impl Registry {
-    /// The name of a half that a checkpoint's files speak for. Of several rules that hold, the one with the most texts in the
-    /// template counts, then one that names the model's type, then the one with the most tokens.
+    /// Detects the name of a half from a checkpoint's files. Of several matching rules, the one with the most texts in
+    /// the template counts, then one with the model's type, then the one with the most tokens.
     ///
     /// # Errors
-    /// [`SetupErrorKind::Unsure`]: no rule holds, or the most speaks for two names; the message has the candidates. A format
-    /// file that cannot be read.
-    pub fn detect(&self, half: Half, checkpoint: &Checkpoint<'_>) -> Result<Detected, SetupError> {
+    /// [`ErrorKind::Unsure`]: no rule matches, or the best match is ambiguous; the message lists the candidates. A
+    /// format file that cannot be read.
+    pub fn detect(&self, half: Half, checkpoint: &Checkpoint<'_>) -> Result<Detected, Error> {
         let mut candidates: Vec<(Weight, String, String)> = Vec::new();
         for rule in self.rules()? {
             let name = match half {
@@ -74,7 +76,7 @@ impl Registry {
         }
     }
 
-    fn rules(&self) -> Result<Vec<Detect>, SetupError> {
+    fn rules(&self) -> Result<Vec<Detect>, Error> {
         let mut rules = Vec::new();
         for source in self.sources()? {
             rules.extend(rules_of(&source)?);
@@ -83,7 +85,7 @@ impl Registry {
     }
 }
 
-/// How much speaks for a rule; `None`: one of its conditions does not hold, or is about something that is not known.
+/// The evidence of a rule; `None`: one of its conditions does not hold, or is about an unknown fact.
 fn weight(rule: &Detect, checkpoint: &Checkpoint<'_>) -> Option<Weight> {
     if !rule.template.is_empty() || !rule.lacks.is_empty() {
         let has = |text: &String| checkpoint.template.is_some_and(|template| template.contains(text.as_str()));
@@ -116,7 +118,7 @@ fn why(rule: &Detect, weight: Weight, checkpoint: &Checkpoint<'_>) -> String {
     reasons.join("; ")
 }
 
-/// What was looked at, with its verb.
+/// The examined facts, with a verb.
 fn looked_at(checkpoint: &Checkpoint<'_>) -> &'static str {
     match (checkpoint.template, checkpoint.has_token) {
         (Some(_), Some(_)) => "chat template and vocabulary have",
@@ -126,27 +128,21 @@ fn looked_at(checkpoint: &Checkpoint<'_>) -> &'static str {
     }
 }
 
-fn unknown(half: Half, checkpoint: &Checkpoint<'_>) -> SetupError {
+fn unknown(half: Half, checkpoint: &Checkpoint<'_>) -> Error {
     let (flag, writes) = match half {
         Half::Reasoning => (half.flag(), "thoughts"),
         Half::Tools => (half.flag(), "calls"),
     };
-    SetupError {
-        kind: SetupErrorKind::Unsure,
-        message: format!("{flag} auto: {} the marks of no format that is known here", looked_at(checkpoint)),
-        hint: Some(format!(
-            "name the format with {flag}; `unspool formats` lists the names. If the model writes no {writes}, leave {flag} out"
-        )),
-    }
+    let message = format!("{flag} auto: {} the marks of no format that is known here", looked_at(checkpoint));
+    Error::new(ErrorKind::Unsure, message).at(flag).hint(format!(
+        "name the format with {flag}; `unspool formats` lists the names. If the model writes no {writes}, leave {flag} out"
+    ))
 }
 
-fn undecided(half: Half, candidates: &[(Weight, String, String)]) -> SetupError {
+fn undecided(half: Half, candidates: &[(Weight, String, String)]) -> Error {
     let equal = candidates.iter().take_while(|candidate| candidate.0 == candidates[0].0);
     let listed: Vec<String> = equal.map(|(_, name, why)| format!("`{name}` ({why})")).collect();
     let flag = half.flag();
-    SetupError {
-        kind: SetupErrorKind::Unsure,
-        message: format!("{flag} auto: as much speaks for {}", listed.join(" as for ")),
-        hint: Some(format!("name the right one with {flag}")),
-    }
+    let message = format!("{flag} auto: as much speaks for {}", listed.join(" as for "));
+    Error::new(ErrorKind::Unsure, message).at(flag).hint(format!("name the right one with {flag}"))
 }

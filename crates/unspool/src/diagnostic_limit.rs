@@ -1,25 +1,25 @@
-//! The bound on diagnostics: whoever has one to tell tells it, and here they are counted.
+//! The limit on diagnostics: all diagnostics pass through here and are counted.
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{Event, Sink};
 use crate::span::Span;
 
-/// Passes events on, and of the diagnostics so many as the limit allows. A last one says that there are more.
-pub(crate) struct Bounded<'a, S> {
+/// Passes events on, but only as many diagnostics as the limit allows. A last one says that there are more.
+pub(crate) struct Bounded<'a, S: ?Sized> {
     pub(crate) sink: &'a mut S,
-    /// Diagnostics that came so far.
+    /// Number of diagnostics so far.
     pub(crate) told: usize,
     pub(crate) most: usize,
 }
 
-impl<S> Bounded<'_, S> {
-    /// Whether a further diagnostic would be told, or that there are more.
+impl<S: ?Sized> Bounded<'_, S> {
+    /// Whether a further diagnostic would go out, possibly as the one that says that there are more.
     pub(crate) fn is_heard(&self) -> bool {
         self.told <= self.most
     }
 }
 
-impl<S: Sink> Sink for Bounded<'_, S> {
+impl<S: Sink + ?Sized> Sink for Bounded<'_, S> {
     #[inline]
     fn event(&mut self, event: Event<'_>) {
         match event {
@@ -37,7 +37,7 @@ impl<S: Sink> Sink for Bounded<'_, S> {
     }
 }
 
-impl<S: Sink> Bounded<'_, S> {
+impl<S: Sink + ?Sized> Bounded<'_, S> {
     fn report(&mut self, note: Diagnostic) {
         if self.told < self.most {
             self.told += 1;

@@ -1,23 +1,23 @@
-//! What a parser says: borrowed events, and the sink that takes them.
+//! The output of a parser: borrowed events, and the sink that takes them.
 
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
 /// One step of a reply, as soon as it is certain.
 ///
-/// Text and JSON are slices of the input wherever they can be; a slice lives as long as the call to the sink.
-/// The concatenation of all events of a kind is the message, whatever the cuts of the input.
+/// Text and JSON are slices of the input if possible; a slice lives only during the call to the sink. Joined by kind,
+/// the events form the message, however the input is split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// More of the thought.
+    /// More reasoning.
     Reasoning(&'a str),
-    /// More of the answer.
+    /// More content.
     Content(&'a str),
-    /// A call begins: its function's name is complete.
+    /// A call begins: the name of its function is complete.
     CallStart {
         /// Position of the call in the reply, from 0.
         index: usize,
-        /// The id that the model wrote, or one made for it.
+        /// The id that the model wrote, or a generated one.
         id: &'a str,
         /// Name of the function.
         name: &'a str,
@@ -29,29 +29,29 @@ pub enum Event<'a> {
         /// A piece of JSON text.
         json: &'a str,
     },
-    /// A call is over.
+    /// A call ends.
     CallEnd {
         /// Position of the call in the reply, from 0.
         index: usize,
         /// False if the output ended, or the body broke, before the arguments were complete.
         complete: bool,
     },
-    /// Something odd in the output; the parse goes on.
+    /// An anomaly in the output; parsing continues.
     Diagnostic(Diagnostic),
 }
 
-/// An [`Event`] that owns what it says, to be kept or sent on.
+/// An [`Event`] that owns its data, to keep or send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnedEvent {
-    /// More of the thought.
+    /// More reasoning.
     Reasoning(String),
-    /// More of the answer.
+    /// More content.
     Content(String),
-    /// A call begins: its function's name is complete.
+    /// A call begins: the name of its function is complete.
     CallStart {
         /// Position of the call in the reply, from 0.
         index: usize,
-        /// The id that the model wrote, or one made for it.
+        /// The id that the model wrote, or a generated one.
         id: String,
         /// Name of the function.
         name: String,
@@ -63,19 +63,19 @@ pub enum OwnedEvent {
         /// A piece of JSON text.
         json: String,
     },
-    /// A call is over.
+    /// A call ends.
     CallEnd {
         /// Position of the call in the reply, from 0.
         index: usize,
         /// False if the output ended, or the body broke, before the arguments were complete.
         complete: bool,
     },
-    /// Something odd in the output; the parse goes on.
+    /// An anomaly in the output; parsing continues.
     Diagnostic(Diagnostic),
 }
 
 impl Event<'_> {
-    /// The event with texts of its own.
+    /// The event with its own copies of all texts.
     #[must_use]
     pub fn into_owned(self) -> OwnedEvent {
         match self {
@@ -92,7 +92,7 @@ impl Event<'_> {
 }
 
 impl OwnedEvent {
-    /// The event again as a parser says it, for a [`Sink`].
+    /// The borrowed event, for a [`Sink`].
     #[must_use]
     pub fn as_event(&self) -> Event<'_> {
         match self {
@@ -106,7 +106,7 @@ impl OwnedEvent {
     }
 }
 
-/// Keeps the events in order.
+/// Collects the events in order.
 impl Sink for Vec<OwnedEvent> {
     fn event(&mut self, event: Event<'_>) {
         self.push(event.into_owned());
@@ -118,8 +118,8 @@ pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: Event<'_>);
 
-    /// Takes one event with the place in the output from which it was read; see [`Span`]. A parser calls this one. Whoever
-    /// does not ask for places needs only [`Sink::event`].
+    /// Takes one event and the range of output from which it was read; see [`Span`]. The parser calls this method. A
+    /// sink that does not need spans implements only [`Sink::event`].
     #[inline]
     fn event_at(&mut self, event: Event<'_>, span: Span) {
         let _ = span;

@@ -1,16 +1,16 @@
-//! What is wrong with words that somebody wrote, and what to do about it.
+//! An error in a user's input, and how to fix it.
 
-/// A fault without its place, which whoever reports it knows.
+/// An error without its location, which the caller knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Explanation {
     /// What is wrong.
     pub(crate) message: String,
-    /// What to do about it; missing: the usual.
+    /// How to fix it; `None`: the usual hint.
     pub(crate) hint: Option<String>,
 }
 
 impl Explanation {
-    /// A fault with advice.
+    /// An error with a hint.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()) }
     }

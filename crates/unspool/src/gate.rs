@@ -1,8 +1,8 @@
-//! The gate of an engine that constrains output by a grammar: when is reasoning over?
+//! The gate of an engine that constrains output by a grammar: when does reasoning end?
 //!
-//! It is asked with token ids alone, and it is no second parser: a [`Gate`] is a [`Parser`] whose events nobody hears, so that
-//! it opens with exactly the token with which the parser leaves reasoning. A step costs what its tokens cost, however long
-//! the output already is.
+//! It works on token ids alone and is not a second parser: a [`Gate`] is a [`Parser`] whose events are discarded, so it
+//! opens with exactly the token with which the parser leaves reasoning. The cost of a step depends only on its tokens,
+//! not on the length of the output.
 //!
 //! | vLLM's `ReasoningParser` | here |
 //! |---|---|
@@ -13,41 +13,42 @@
 //! | `count_reasoning_tokens(ids)` | [`Pair::count_reasoning_tokens`] |
 //! | `reasoning_start_str`, `reasoning_end_str` | [`Pair::reasoning_markers`] |
 //!
-//! Phrases and other markers of several tokens are found if the pair's [`Vocabulary`](crate::Vocabulary) knows its tokens'
-//! bytes. Without bytes, a token that is no special one stands for a text that no marker has: markers that are one entry are found, and
-//! tokens are counted as well.
+//! Phrases and other markers of several tokens are found if the pair's [`Vocabulary`](crate::Vocabulary) has the
+//! tokens' bytes. Without bytes, a token that is not special stands for a text that no marker contains: markers that
+//! are one entry are found, and tokens are counted.
 
+use crate::error::Error;
 use crate::event::{Event, Sink};
 use crate::pair::Pair;
 use crate::parser::{Delta, Parser, ReasoningEnd};
 use crate::prompt::{self, SOME_TEXT};
-use crate::request::{Prompt, PromptToken, Request, RequestError};
+use crate::request::{Prompt, PromptToken, Request};
 
 pub use questions::EndTokens;
 
 mod questions;
 
-/// [`ReasoningEnd`] as an engine wants it: positions in the tokens of one step.
+/// [`ReasoningEnd`] in the form that an engine needs: positions in the tokens of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Tokens before this one are not fed to the grammar. Negative: an implicit end began in earlier steps, and so many of their
-    /// tokens are fed first.
+    /// Do not feed tokens before this one to the grammar. Negative: an implicit end began in earlier steps; feed that
+    /// many of their tokens first.
     pub grammar_start: i64,
-    /// From this position on tokens are masked. One more than the step has tokens: not yet.
+    /// Mask tokens from this position on. One more than the number of tokens in the step: not yet.
     pub constraint_start: i64,
 }
 
-/// Follows the ids of one reply and says when reasoning is over.
+/// Follows the ids of one reply and says when reasoning ends.
 #[derive(Debug, Clone)]
 pub struct Gate {
     parser: Parser,
-    /// Tokens so far.
+    /// Number of tokens so far.
     tokens: u64,
-    /// Whether the grammar applies from the first token on, also in reasoning.
+    /// Whether the grammar applies from the first token on, including reasoning.
     from_start: bool,
-    /// Whether the pair knows its tokens' bytes.
+    /// Whether the pair has its tokens' bytes.
     has_bytes: bool,
-    /// Reasoning ended in the step that came last.
+    /// Whether reasoning ended in the last step.
     ended_in_step: bool,
 }
 
@@ -58,29 +59,29 @@ impl Sink for Deaf {
 }
 
 impl Gate {
-    /// With vLLM's `enable_in_reasoning` the grammar applies to reasoning too: from the first token on.
+    /// With vLLM's `enable_in_reasoning` the grammar also applies to reasoning: from the first token on.
     #[must_use]
     pub fn enable_in_reasoning(mut self, enable: bool) -> Self {
         self.from_start |= enable;
         self
     }
 
-    /// Whether reasoning is over, or the reply began without.
+    /// Whether reasoning has ended, or the reply began without it.
     #[must_use]
     pub fn is_reasoning_end(&self) -> bool {
         self.parser.reasoning_ended()
     }
 
-    /// Takes the tokens of a step (several with speculative decoding) and says whether reasoning is over now.
+    /// Takes the tokens of a step (several with speculative decoding) and returns whether reasoning has ended.
     pub fn is_reasoning_end_streaming(&mut self, delta: &[u32]) -> bool {
         self.advance(delta);
         self.is_reasoning_end()
     }
 
-    /// Takes the tokens of a step and says which of them concern the grammar.
+    /// Takes the tokens of a step and returns which of them concern the grammar.
     ///
-    /// As in vLLM, a grammar that applies from the start gives (0, 0): with `enable_in_reasoning`, and for a request with
-    /// `include_reasoning: false`, whose engine is told that there is no reasoning.
+    /// As in vLLM, a grammar that applies from the start gives (0, 0): with `enable_in_reasoning`, and for a request
+    /// with `include_reasoning: false`, whose engine assumes that there is no reasoning.
     pub fn advance(&mut self, delta: &[u32]) -> Bounds {
         let (before, open) = (self.tokens, self.is_reasoning_end());
         for &id in delta {
@@ -101,7 +102,7 @@ impl Gate {
         }
     }
 
-    /// Whether reasoning ended in the step that was taken last.
+    /// Whether reasoning ended in the last step.
     #[must_use]
     pub fn ended_in_step(&self) -> bool {
         self.ended_in_step
@@ -113,13 +114,13 @@ impl Gate {
         self.parser.reasoning_end()
     }
 
-    /// Tokens of the thought that are decided so far; exact after [`Gate::finish`].
+    /// Number of reasoning tokens decided so far; exact after [`Gate::finish`].
     #[must_use]
     pub fn reasoning_tokens(&self) -> u64 {
         self.parser.reasoning_tokens().unwrap_or(0)
     }
 
-    /// The output is over; what was undecided counts where the parser puts it. Tokens of the thought.
+    /// Ends the output; undecided tokens count where the parser puts them. Returns the number of reasoning tokens.
     pub fn finish(mut self) -> u64 {
         self.parser.finish(None, &mut Deaf);
         self.reasoning_tokens()
@@ -137,7 +138,7 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn gate(&self, request: &Request, prompt: Prompt<'_>) -> Result<Gate, RequestError> {
+    pub fn gate(&self, request: &Request, prompt: Prompt<'_>) -> Result<Gate, Error> {
         Ok(Gate {
             parser: self.parser(request, prompt)?,
             tokens: 0,
@@ -151,12 +152,12 @@ impl Pair {
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, RequestError> {
+    pub fn is_reasoning_end(&self, request: &Request, prompt: &[u32]) -> Result<bool, Error> {
         Ok(self.parser(request, Prompt::Ids(prompt))?.reasoning_ended())
     }
 
-    /// The tokens of an output that are not reasoning: those behind the closer, or from an implicit end on. Empty: reasoning has
-    /// not ended.
+    /// The tokens of an output that are not reasoning: those after the closer, or from an implicit end on. Empty:
+    /// reasoning has not ended.
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
@@ -165,29 +166,25 @@ impl Pair {
         request: &Request,
         prompt: Prompt<'_>,
         output: &'a [u32],
-    ) -> Result<&'a [u32], RequestError> {
+    ) -> Result<&'a [u32], Error> {
         let mut gate = self.gate(request, prompt)?;
         gate.advance(output);
         let from = gate.reasoning_end().map_or(output.len(), |end| usize::try_from(end.content).unwrap_or(usize::MAX));
         Ok(output.get(from..).unwrap_or_default())
     }
 
-    /// How many tokens of an output are a thought's, markers excluded. A thought that the prompt opened counts from the first token.
+    /// The number of reasoning tokens in an output, without markers. A thought that the prompt opened counts from the
+    /// first token.
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn count_reasoning_tokens(
-        &self,
-        request: &Request,
-        prompt: Prompt<'_>,
-        output: &[u32],
-    ) -> Result<u64, RequestError> {
+    pub fn count_reasoning_tokens(&self, request: &Request, prompt: Prompt<'_>, output: &[u32]) -> Result<u64, Error> {
         let mut gate = self.gate(request, prompt)?;
         gate.advance(output);
         Ok(gate.finish())
     }
 
-    /// Ids of a prompt with what the vocabulary says of their bytes.
+    /// The tokens of a prompt, with their bytes from the vocabulary.
     #[must_use]
     pub fn prompt_tokens(&self, ids: &[u32]) -> Vec<PromptToken> {
         prompt::tokens(ids, self.vocabulary())

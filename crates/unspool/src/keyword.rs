@@ -1,4 +1,4 @@
-//! Keyword arguments as they begin: `name =`.
+//! The beginning of keyword arguments: `name =`.
 
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
@@ -8,7 +8,7 @@ fn begins_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
-/// Whether a byte may stand in a keyword's name.
+/// Whether a byte may be part of a keyword's name.
 fn in_name(byte: u8) -> bool {
     begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
 }
@@ -25,7 +25,7 @@ pub(crate) fn name(rest: &[u8], limits: &Limits) -> Match {
     }
 }
 
-/// Whether a keyword, `name =` but not `name ==`, stands at the start of `rest`; `Full` gives the length before the `=`.
+/// Whether `rest` begins with a keyword, `name =` but not `name ==`; `Full` gives the length before the `=`.
 pub(crate) fn keyword(rest: &[u8], eof: bool, limits: &Limits) -> Match {
     let Match::Full(n) = name(rest, limits) else { return name(rest, limits) };
     let gap = blanks(&rest[n..]);
@@ -41,7 +41,7 @@ pub(crate) fn keyword(rest: &[u8], eof: bool, limits: &Limits) -> Match {
     }
 }
 
-/// Whether keyword arguments begin behind a `(`: its `)`, or `name =`. `Full` gives the bytes looked at.
+/// Whether keyword arguments begin after a `(`: its `)`, or `name =`. `Full` gives the bytes examined.
 pub(crate) fn arguments(input: &str, eof: bool, limits: &Limits) -> Match {
     let bytes = input.as_bytes();
     let gap = blanks(bytes);
@@ -58,8 +58,8 @@ pub(crate) fn arguments(input: &str, eof: bool, limits: &Limits) -> Match {
     }
 }
 
-/// Whether a bracket stands at the start of `rest`, after white space, and behind it a key with its `:` or `=`, or the closing
-/// bracket. Keys may stand between `open` and `close` too.
+/// Whether `rest` begins, after white space, with a bracket and a key with its `:` or `=`, or the closing bracket. Keys
+/// may also be between `open` and `close`.
 pub(crate) fn members(rest: &[u8], (open, close): (&Literal, &Literal), limits: &Limits) -> Match {
     let mut at = blanks(rest);
     let closer = match rest.get(at) {
@@ -84,12 +84,12 @@ pub(crate) fn members(rest: &[u8], (open, close): (&Literal, &Literal), limits: 
     }
 }
 
-/// Whether a byte stands between a key and its value.
+/// Whether a byte separates a key from its value.
 fn separates(byte: u8) -> bool {
     matches!(byte, b':' | b'=')
 }
 
-/// Whether a key without quotes stands at the start of `rest`, with what separates it from its value.
+/// Whether `rest` begins with a key without quotes and its separator.
 fn bare(rest: &[u8], limits: &Limits) -> Match {
     let ends = |b: &u8| separates(*b) || matches!(b, b',' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'\n');
     match rest.iter().take(limits.name + 1).position(ends) {
@@ -100,7 +100,7 @@ fn bare(rest: &[u8], limits: &Limits) -> Match {
     }
 }
 
-/// Whether a key's text and its closing quote stand at the start of `rest`, with what separates it from its value.
+/// Whether `rest` begins with a key's text, its closing quote and its separator.
 fn quoted(rest: &[u8], quote: &[u8], limits: &Limits) -> Match {
     let shown = &rest[..rest.len().min(limits.name + quote.len())];
     let Some(n) = shown.windows(quote.len()).position(|bytes| bytes == quote) else {

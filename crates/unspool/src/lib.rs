@@ -1,5 +1,5 @@
-//! unspool takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token,
-//! and with exactly the same answer when it gets the whole text at once.
+//! unspool parses the raw output of a language model into reasoning, content and tool calls, token by token or all at
+//! once, with the same result.
 
 mod align;
 mod aligner;
@@ -10,6 +10,7 @@ mod checkpoint;
 pub mod detect;
 pub mod diagnostic;
 mod diagnostic_limit;
+pub mod error;
 pub mod event;
 mod explanation;
 mod filter;
@@ -50,18 +51,19 @@ mod vocabulary;
 pub use aligner::Aligner;
 pub use detect::{Checkpoint, Detected};
 pub use diagnostic::{Diagnostic, DiagnosticKind};
+pub use error::{Error, ErrorKind};
 pub use event::{Event, OwnedEvent, Sink};
 pub use format::file::{Level, Required};
 pub use gate::{Bounds, EndTokens, Gate};
-pub use limits::{Limit, LimitError, Limits};
+pub use limits::{Limit, Limits};
 pub use message::{Message, ToolCall};
 pub use models::Models;
 pub use needs::Needs;
 pub use pair::Pair;
 pub use parser::{Delta, Finish, FinishReason, Parser, ReasoningEnd, Snapshot, Standing};
 pub use registry::Registry;
-pub use request::{CallIds, IncompleteCalls, Prompt, PromptToken, Request, RequestError, ToolChoice};
+pub use request::{CallIds, IncompleteCalls, Prompt, PromptToken, Request, ToolChoice};
 pub use schema::ToolSet;
-pub use setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, TokenBytes, Vocabulary};
+pub use setup::{Half, Setup, SetupWarning, TokenBytes, Vocabulary};
 pub use span::Span;
 pub use spans::{CallSpans, Spans, TokenKind};

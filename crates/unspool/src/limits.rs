@@ -1,38 +1,41 @@
-//! Every bound of the parser, in one place.
+//! All limits of the parser.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, ErrorKind};
 use crate::suggest::{did_you_mean, near};
 
-/// How much the parser holds, nests and announces. All defaults are generous for models and tight against abuse.
+/// How much the parser holds, nests and announces. The defaults are generous for models and tight against abuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Longest function name, parameter name or id, in bytes.
+    /// Maximum length of a function name, a parameter name or an id, in bytes.
     pub name: usize,
-    /// Longest header of a call (from its opener to its announcement, without arguments before the name), in bytes.
+    /// Maximum length of a call's header (from its opener to its announcement, without arguments before the name), in
+    /// bytes.
     #[serde(alias = "head")]
     pub header: usize,
-    /// Longest run of white space held as possible framing, in bytes. A longer one is text.
+    /// Maximum run of white space held as possible framing, in bytes. A longer one is text.
     pub blank: usize,
-    /// Longest value that is held until its end (one whose JSON type needs it), in bytes. A longer one is given as a string.
+    /// Maximum length of a value that is held until its end (because its JSON type needs it), in bytes. A longer one
+    /// becomes a string.
     pub argument: usize,
-    /// Longest arguments text held because the name comes after it, in bytes. Beyond it the call is raw text.
+    /// Maximum length of arguments held because the name comes after them, in bytes. Beyond it the call is raw text.
     #[serde(alias = "early")]
     pub held_arguments: usize,
-    /// Longest thought held because its field is undecided (`force_nonempty_content`), in bytes.
+    /// Maximum length of a thought held because its field is undecided (`force_nonempty_content`), in bytes.
     pub thought: usize,
-    /// Deepest nesting of arguments, in levels. Deeper text is broken.
+    /// Maximum nesting of arguments, in levels. Deeper text is broken.
     pub depth: usize,
-    /// Most bytes of arguments in one call. Their rest is left out, and the call is incomplete. A diagnostic whose text stands
-    /// in for output (see [`DiagnosticKind::is_output`](crate::DiagnosticKind::is_output)) gives as many at most.
+    /// Maximum arguments of one call, in bytes. The rest is dropped, and the call is incomplete. Also limits the text
+    /// of a diagnostic that is the only place of its bytes (see
+    /// [`DiagnosticKind::is_output`](crate::DiagnosticKind::is_output)).
     pub arguments: usize,
-    /// Most calls in one reply. Further calls are raw text.
+    /// Maximum number of calls in one reply. Further calls are raw text.
     pub calls: usize,
-    /// Most diagnostics in one reply, of all kinds. One more says that further ones are not told.
+    /// Maximum number of diagnostics of all kinds in one reply. One more says that there are further ones.
     #[serde(alias = "notes")]
     pub diagnostics: usize,
 }
@@ -54,9 +57,9 @@ impl Default for Limits {
     }
 }
 
-/// Greatest value of a limit: 1 TiB.
+/// Maximum value of a limit: 1 TiB.
 const GREATEST: u64 = 1 << 40;
-/// Names that limits had, and have now.
+/// Former and current names of limits.
 const RENAMED: [(&str, &str); 3] = [("head", "header"), ("early", "held_arguments"), ("notes", "diagnostics")];
 /// Units of byte limits, with their powers of two.
 const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
@@ -108,11 +111,12 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit from its name (an older name counts as well) and its value: a number, and behind it, where bytes are counted, `B`, `KiB`, `MiB` or `GiB`.
+    /// Parses a limit from its name (former names work too) and its value: a number, followed by `B`, `KiB`, `MiB` or
+    /// `GiB` for a limit in bytes.
     ///
     /// # Errors
-    /// No limit has this name, or the value is none.
-    pub fn new(name: &str, value: &str) -> Result<Self, LimitError> {
+    /// There is no limit with this name, or the value is invalid.
+    pub fn new(name: &str, value: &str) -> Result<Self, Error> {
         let name = RENAMED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
         if !Limits::NAMES.contains(&name) {
             let all = Limits::NAMES.join(", ");
@@ -120,7 +124,7 @@ impl Limit {
                 Some(question) => format!("{question} The limits are {all}"),
                 None => format!("the limits are {all}"),
             };
-            return Err(LimitError { message: format!("no limit is named `{name}`"), hint });
+            return Err(refused(format!("no limit is named `{name}`"), hint));
         }
         let in_bytes = !["depth", "calls", "diagnostics"].contains(&name);
         let value = value.trim();
@@ -130,51 +134,35 @@ impl Limit {
             .unwrap_or((value, 0));
         let number: Option<u64> = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << power));
         match number {
-            // Where memory ends below the greatest value, a limit beyond it bounds nothing.
+            // If memory is smaller than the maximum value, a limit beyond it has no effect.
             Some(number) if number <= GREATEST => {
                 Ok(Self { name: name.to_owned(), value: usize::try_from(number).unwrap_or(usize::MAX) })
             }
-            _ => Err(LimitError {
-                message: format!("`{value}` is no value for the limit `{name}`"),
-                hint: match in_bytes {
+            _ => Err(refused(
+                format!("`{value}` is no value for the limit `{name}`"),
+                match in_bytes {
                     true => "write a number of bytes up to 1024GiB, such as 4096, 64KiB or 16MiB".to_owned(),
                     false => "write a number without a unit, such as 64".to_owned(),
                 },
-            }),
+            )),
         }
     }
 }
 
 impl FromStr for Limit {
-    type Err = LimitError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, LimitError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         match text.split_once('=') {
             Some((name, value)) => Self::new(name.trim(), value),
-            None => Err(LimitError {
-                message: format!("`{text}` sets no limit"),
-                hint: "write NAME=VALUE, such as header=8KiB".to_owned(),
-            }),
+            None => Err(refused(format!("`{text}` sets no limit"), "write NAME=VALUE, such as header=8KiB".to_owned())),
         }
     }
 }
 
-/// Why a limit cannot be set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: String,
+fn refused(message: String, hint: String) -> Error {
+    Error::new(ErrorKind::BadLimit, message).hint(hint).at("limits")
 }
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  hint: {}", self.message, self.hint)
-    }
-}
-
-impl std::error::Error for LimitError {}
 
 #[cfg(test)]
 mod tests {
@@ -227,9 +215,13 @@ mod tests {
     fn an_unknown_name_lists_near_ones_and_all() {
         let error = Limit::new("argumnts", "1").unwrap_err();
         assert!(
-            error.hint.starts_with("did you mean `arguments`, `argument` or `held_arguments`? The limits are name, "),
+            error
+                .hint
+                .as_deref()
+                .unwrap()
+                .starts_with("did you mean `arguments`, `argument` or `held_arguments`? The limits are name, "),
             "{error}"
         );
-        assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.starts_with("the limits are "));
+        assert!(Limit::new("zzzzzzzzz", "1").unwrap_err().hint.unwrap().starts_with("the limits are "));
     }
 }

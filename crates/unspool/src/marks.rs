@@ -7,7 +7,7 @@ use crate::scan;
 /// First byte of both marks in UTF-8: U+0120 for a blank, U+010A for a line break.
 pub(crate) const MARK: u8 = 0xc4;
 
-/// What the two bytes of a mark stand for.
+/// The character that the two bytes of a mark stand for.
 pub(crate) fn mark(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [MARK, 0xa0, ..] => Some(" "),
@@ -16,7 +16,7 @@ pub(crate) fn mark(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// `text` with each mark as two blanks, so that offsets stay.
+/// `text` with each mark replaced by two blanks, which preserves offsets.
 pub(crate) fn blank_marks(text: &str) -> Cow<'_, str> {
     if text.contains(['\u{120}', '\u{10a}']) {
         Cow::Owned(text.replace(['\u{120}', '\u{10a}'], "  "))
@@ -28,7 +28,7 @@ pub(crate) fn blank_marks(text: &str) -> Cow<'_, str> {
 /// What counts as white space in the tags of a format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Blanks {
-    /// Marks do too.
+    /// Marks also count.
     pub(crate) marks: bool,
 }
 
@@ -56,7 +56,7 @@ impl Blanks {
         }
     }
 
-    /// Whether white space stands at the start of `input`.
+    /// Whether `input` begins with white space.
     pub(crate) fn begins(self, input: &[u8]) -> bool {
         input.first().is_some_and(|byte| scan::is_blank(*byte)) || self.marks && mark(input).is_some()
     }

@@ -21,13 +21,13 @@ pub struct ToolCall {
 /// A reply: the concatenation of its events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// The thought.
+    /// The reasoning.
     pub reasoning: String,
-    /// The answer.
+    /// The content.
     pub content: String,
     /// The calls, in order.
     pub tool_calls: Vec<ToolCall>,
-    /// Oddities.
+    /// Anomalies in the output.
     pub diagnostics: Vec<Diagnostic>,
 }
 

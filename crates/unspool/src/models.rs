@@ -1,26 +1,27 @@
-//! Which names belong to a model, told by the model's own name: the globs that format files list under `models`.
+//! Finds the names for a model by the model's own name: the globs that format files list under `models`.
 //!
-//! A name says less than the checkpoint's files do (`Registry::detect`), so nothing is chosen by it: it answers people.
+//! A name is weaker evidence than the checkpoint's files (`Registry::detect`), so it only answers users and never
+//! chooses.
 
 use crate::setup::Half;
 
 /// What the format files of a registry say about models.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
-    /// Each name, in the order of the files, with its globs.
+    /// Each name with its globs, in the order of the files.
     names: Vec<(Half, String, Vec<String>)>,
 }
 
 impl Models {
-    /// Adds a name; names with the same globs are looked at in the order in which they come.
+    /// Adds a name; names with the same globs keep their order.
     pub(crate) fn add(&mut self, half: Half, name: String, globs: Vec<String>) {
         if !globs.is_empty() {
             self.names.push((half, name, globs));
         }
     }
 
-    /// The name of a half that a model is written in; `None`: none is known. A glob that says more counts before one that says
-    /// less, and of equal ones the first of the file.
+    /// The name of a half for a model; `None`: unknown. The most specific glob counts, and of equal ones the first of
+    /// the file.
     #[must_use]
     pub fn name(&self, half: Half, model: &str) -> Option<&str> {
         let mut best: Option<(usize, &str)> = None;
@@ -33,7 +34,7 @@ impl Models {
         best.map(|(_, name)| name)
     }
 
-    /// All globs that are listed, those that take models away too, sorted.
+    /// All listed globs, including the negative ones, sorted.
     #[must_use]
     pub fn globs(&self) -> Vec<&str> {
         let globs = self.names.iter().flat_map(|(_, _, globs)| globs);
@@ -44,7 +45,7 @@ impl Models {
     }
 }
 
-/// How many letters of a model's name the best of the globs says; `None`: none fits, or one with `!` does.
+/// The number of letters that the best glob matches; `None`: none matches, or one with `!` does.
 fn fits(globs: &[String], model: &str) -> Option<usize> {
     let said = |glob: &str| says(glob, model).then(|| glob.chars().filter(|c| *c != '*').count());
     if globs.iter().filter_map(|glob| glob.strip_prefix('!')).any(|glob| says(glob, model)) {
@@ -53,8 +54,8 @@ fn fits(globs: &[String], model: &str) -> Option<usize> {
     globs.iter().filter_map(|glob| said(glob)).max()
 }
 
-/// Whether a glob says this model's name: with the owner in front, or without one (a folder, a copy of another owner). A word
-/// alone must have the model's own capitals: `qwen3-coder` is a parser's name that is spelled wrong.
+/// Whether a glob matches this model's name, with or without its owner (a folder, a copy of another owner). A single
+/// word must have the model's own capitals: `qwen3-coder` is a misspelt parser name.
 fn says(glob: &str, model: &str) -> bool {
     let last = |name: &str| name.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let bare = last(glob);
@@ -65,10 +66,10 @@ fn says(glob: &str, model: &str) -> bool {
     matches(&glob, &model) || bare != "*" && matches(&bare, &last(&model))
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
-    // Where the last star was: the pattern behind it, and the text that it has not taken yet.
+    // The last star: the pattern after it, and the text that it has not taken yet.
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern, text, star) {

@@ -1,29 +1,31 @@
-//! What a pair asks of its surroundings: of the tokenizer, of the request to the engine, and of its own two halves.
+//! The requirements of a pair: for the tokenizer, for the request to the engine, and for its two halves.
 
+use crate::error::{Error, ErrorKind};
 use crate::format::file::{KeepSpecial, Level, Required};
 use crate::format::syntax::Format;
 use crate::format::template::Template;
 use crate::plan::Plan;
 use crate::registry::Registry;
-use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupWarning};
 
-/// What the request to the engine must have, so that the pair can read the output. From the `serve` words of both halves.
+/// Requirements for the request to the engine, so that the pair can parse the output. From the `serve` keys of both
+/// halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Needs {
-    /// The text must hold special tokens as they are: `skip_special_tokens` and `spaces_between_special_tokens` are false.
+    /// The text must contain special tokens: set `skip_special_tokens` and `spaces_between_special_tokens` to false.
     pub special_tokens: bool,
-    /// How calls come that a request insists on (`tool_choice` required or named).
+    /// How the model writes required calls (`tool_choice` required or named).
     pub forced_calls: Required,
-    /// How strict the grammar of calls is if neither the server nor the request says.
+    /// The default strictness of the grammar of calls.
     pub level: Level,
 }
 
 impl Needs {
-    /// What is safe where nothing is known: special tokens.
+    /// The safe choice without further knowledge: keep special tokens.
     pub(crate) const SAFE: Self = Self { special_tokens: true, forced_calls: Required::Native, level: Level::Auto };
 
-    /// What a pair needs for a reply that may have calls, or not.
+    /// The needs of a pair for a reply with or without possible calls.
     pub(crate) fn of(plan: &Plan, wants_calls: bool) -> Self {
         let keeps = |format: &Format| match format.serve.keep_special {
             KeepSpecial::Always => true,
@@ -39,13 +41,13 @@ impl Needs {
     }
 }
 
-/// Checks that a tokenizer has the tokens without which a format cannot be read (`ids.need`). `name` gives that of a half.
+/// Checks that a tokenizer has the tokens that a format needs (`ids.need`). `name` returns the name of a half.
 pub(crate) fn check_vocabulary<'a>(
     plan: &Plan,
     name: impl Fn(Half) -> Option<&'a str>,
     has: impl Fn(&str) -> bool,
     model: &str,
-) -> Result<(), SetupError> {
+) -> Result<(), Error> {
     let halves = [(Half::Reasoning, plan.reasoning.as_ref()), (Half::Tools, plan.tools.as_ref())];
     let mut faults = Vec::new();
     for (half, format) in halves {
@@ -62,14 +64,12 @@ pub(crate) fn check_vocabulary<'a>(
     if faults.is_empty() {
         return Ok(());
     }
-    Err(SetupError {
-        kind: SetupErrorKind::MissingTokens,
-        message: format!("the tokenizer of {model} does not fit: {}", faults.join("; ")),
-        hint: Some("take the parser that belongs to the model; `unspool formats` lists which models write what".into()),
-    })
+    let message = format!("the tokenizer of {model} does not fit: {}", faults.join("; "));
+    Err(Error::new(ErrorKind::MissingTokens, message)
+        .hint("take the parser that belongs to the model; `unspool formats` lists which models write what"))
 }
 
-/// A name that is another one's alias.
+/// The warning for a name that is an alias.
 pub(crate) fn alias(registry: &Registry, half: Half, name: &str) -> Option<SetupWarning> {
     let own = registry.alias(half, name)?;
     Some(SetupWarning {
@@ -78,7 +78,7 @@ pub(crate) fn alias(registry: &Registry, half: Half, name: &str) -> Option<Setup
     })
 }
 
-/// What is likely wrong with a pair: the thought of one half waits for the calls of another family.
+/// Warnings about a pair that is probably wrong: the thought of one half ends at calls of another family.
 pub(crate) fn warnings(registry: &Registry, plan: &Plan, (thinker, caller): (&str, &str)) -> Vec<SetupWarning> {
     if plan.checkpoint.as_ref().is_some_and(|spec| !spec.thinks()) {
         return vec![SetupWarning {
@@ -111,7 +111,7 @@ pub(crate) fn warnings(registry: &Registry, plan: &Plan, (thinker, caller): (&st
     }]
 }
 
-/// Whether a template begins with a literal, white space apart.
+/// Whether a template begins with a literal, ignoring white space.
 fn begins(template: &Template, literal: &str) -> bool {
     template.first_literal().is_some_and(|text| text.starts_with(literal))
 }

@@ -1,10 +1,11 @@
-//! A composed pair: makes parsers for requests.
+//! A composed pair, which creates parsers for requests.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
+use crate::error::{Error, ErrorKind};
 use crate::explanation::Explanation;
 use crate::flow::tokens::Gate;
 use crate::flow::{RequestOptions, explain};
@@ -17,12 +18,12 @@ use crate::parser::Parser;
 use crate::plan::Plan;
 use crate::prompt::{self, Known};
 use crate::registry::{Registry, names_by_half};
-use crate::request::{Prompt, Request, RequestError};
+use crate::request::{Prompt, Request};
 use crate::response_template::{Halves, Machine, Phase};
-use crate::setup::{Half, Setup, SetupError, SetupErrorKind, SetupWarning, Vocabulary};
+use crate::setup::{Half, Setup, SetupWarning, Vocabulary};
 use crate::switches::{kwargs, thinks, truthy};
 
-/// A compiled pair of a reasoning half and a tools half. Cheap to clone; makes a parser for each reply.
+/// A compiled pair of a reasoning half and a tools half. Cheap to clone; creates a parser for each reply.
 #[derive(Debug, Clone)]
 pub struct Pair {
     inner: Arc<Inner>,
@@ -35,17 +36,17 @@ struct Inner {
     vocabulary: Arc<Vocabulary>,
     reasoning: Option<(Arc<Source>, String)>,
     tools: Option<(Arc<Source>, String)>,
-    /// Whether calls are wanted at all: a bound format brings its tools half along.
+    /// Whether the caller asked for calls: a bound format always has its tools half.
     gives_calls: bool,
-    /// Whether a reasoning parser was asked for.
+    /// Whether the caller named a reasoning parser.
     reasons: bool,
-    /// The variants of both halves that some request may bring: what does not depend on a request is decided once.
+    /// The variants of both halves that a request may activate; the others are decided once.
     possible: OnceLock<[u64; 2]>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
     warnings: OnceLock<Vec<SetupWarning>>,
 }
 
-/// Which variants hold, and whether thinking markers are unknown.
+/// The active variants, and whether thinking markers are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     reasoning: u64,
@@ -54,7 +55,7 @@ struct Key {
 }
 
 impl Pair {
-    pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, SetupError> {
+    pub(crate) fn new(registry: &Registry, setup: &Setup) -> Result<Self, Error> {
         let (reasoning_name, tools_name) = names(registry, setup);
         let mut reasoning = find(registry, Half::Reasoning, reasoning_name)?;
         let mut tools = find(registry, Half::Tools, tools_name)?;
@@ -77,7 +78,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// What is likely wrong with it.
+    /// Warnings about the pair.
     fn check(&self, registry: &Registry, setup: &Setup) -> Vec<SetupWarning> {
         let (reasoning, tools) = names(registry, setup);
         let named = [(Half::Reasoning, reasoning), (Half::Tools, tools)];
@@ -92,18 +93,18 @@ impl Pair {
         warnings
     }
 
-    /// A parser for one reply.
+    /// Creates a parser for one reply.
     ///
     /// # Errors
-    /// The request asks for what the format cannot do (an unknown `reasoning_effort`, say).
-    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, RequestError> {
+    /// The request asks for something that the format cannot do, such as an unknown `reasoning_effort`.
+    pub fn parser(&self, request: &Request, prompt: Prompt<'_>) -> Result<Parser, Error> {
         let kwargs = kwargs(request);
         let base = self.plan(&kwargs, false)?;
         let off = match &base.reasoning {
             Some(format) => !thinks(&format.switches, &kwargs)?,
             None => false,
         };
-        // Where the caller says that a thought is open, its markers count whatever the switches say.
+        // If the caller says that a thought is open, its markers count whatever the switches say.
         let plain = off
             && !matches!(prompt, Prompt::Reasoning)
             && base.reasoning.as_ref().is_some_and(|f| f.switches.off == Off::Plain);
@@ -113,7 +114,7 @@ impl Pair {
         let says = |format: &Format| format.switches.keys.iter().any(|key| kwargs.contains_key(key));
         let switched_off = off && plan.reasoning.as_ref().is_some_and(says);
         if plan.tables.words.bare_thought.is_some() && !switched_off && !state.place.thinks() {
-            // Off by default is no word of the request; a thought that the prompt closed is.
+            // Off by default is not a choice of the request; a thought that the prompt closed is.
             state.bare_thought = !prompt::start(&plan.tables, &self.inner.vocabulary, &prompt, false).1;
         }
         let gate = if open || (off && !state.place.thinks()) { Gate::FromStart } else { Gate::Closed };
@@ -141,18 +142,18 @@ impl Pair {
         Ok(Parser::new((plan, limits), request_options, (state, gate), None))
     }
 
-    /// The same pair with other bounds; nothing is compiled again.
+    /// The same pair with other limits; nothing is compiled again.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         Self { inner: Arc::clone(&self.inner), limits: Arc::new(limits) }
     }
 
-    /// The bounds of its parsers.
+    /// The limits of its parsers.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The compiled states, openings, follow sets and limits in words.
+    /// Describes the compiled states, headers, follow sets and limits.
     #[must_use]
     pub fn explain(&self) -> String {
         match self.plan(&Map::new(), false) {
@@ -172,8 +173,8 @@ impl Pair {
         own.of(request)
     }
 
-    /// The compiled tables under these switches, made once.
-    pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, SetupError> {
+    /// The compiled tables under these switches, built once.
+    pub(crate) fn plan(&self, kwargs: &Map<String, Value>, plain: bool) -> Result<Arc<Plan>, Error> {
         let inner = &*self.inner;
         let halves = [&inner.reasoning, &inner.tools];
         let possible = inner.possible.get_or_init(|| {
@@ -185,9 +186,9 @@ impl Pair {
         if let Some((_, plan)) = plans.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(plan));
         }
-        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, SetupError> {
+        let resolve = |half: &Option<(Arc<Source>, String)>| -> Result<Option<FormatFile>, Error> {
             let Some((source, name)) = half else { return Ok(None) };
-            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(SetupError::from)
+            source.resolve(&inner.facts(name, kwargs)).map(Some).map_err(Error::from)
         };
         let (reasoning, tools) = (resolve(&inner.reasoning)?, resolve(&inner.tools)?);
         let plan = Plan::new(&inner.setup, Arc::clone(&inner.vocabulary), reasoning, tools, plain)
@@ -197,15 +198,15 @@ impl Pair {
         Ok(plan)
     }
 
-    /// What the pair knows of the tokenizer.
+    /// The known part of the tokenizer's vocabulary.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.inner.vocabulary
     }
 
-    /// The literals that open and close a thought, without the white space around them (vLLM's `reasoning_start_str` and
-    /// `reasoning_end_str`, from which an engine makes its `thinking_token_budget`). `None`: no thought, messages with headers, or
-    /// an opener that is not one literal.
+    /// The literals that open and close a thought, without surrounding white space (vLLM's `reasoning_start_str` and
+    /// `reasoning_end_str`, which an engine needs for its `thinking_token_budget`). `None`: the format has no thought,
+    /// has messages with headers, or an opener that is not one literal.
     #[must_use]
     pub fn reasoning_markers(&self) -> Option<(String, String)> {
         let plan = self.plan(&Map::new(), false).ok()?;
@@ -216,7 +217,7 @@ impl Pair {
         (!closer.literal.is_empty()).then(|| (opener.literal.clone(), closer.literal.clone()))
     }
 
-    /// The words of a half as they stand for this vocabulary and tokenizer config, without any switch of a request.
+    /// The keys of a half for this vocabulary and tokenizer config, without any switch of a request.
     #[must_use]
     pub fn words(&self, half: Half) -> Option<FormatFile> {
         let plan = self.plan(&Map::new(), false).ok()?;
@@ -227,35 +228,35 @@ impl Pair {
         format.map(|format| format.words().clone())
     }
 
-    /// The words of both halves without any request switch.
-    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, SetupError> {
+    /// The keys of both halves, without any switch of a request.
+    pub(crate) fn formats(&self, request: &Request) -> Result<Arc<Plan>, Error> {
         self.plan(&kwargs(request), false)
     }
 
-    /// What the request to the engine must have for this request of a client. A format file that cannot be resolved under
-    /// the request's switches asks for what is safe: special tokens.
+    /// The requirements for the engine's request, given a client's request. If a format file cannot be resolved under
+    /// the request's switches, the result is the safe choice: keep special tokens.
     #[must_use]
     pub fn needs(&self, request: &Request) -> Needs {
         let Ok(plan) = self.formats(request) else { return Needs::SAFE };
         Needs::of(&plan, self.gives_calls() && request.wants_calls())
     }
 
-    /// Checks at start-up, as vLLM does, that a tokenizer has the tokens without which a format cannot be read (`ids.need`).
-    /// `has` says whether a text is one entry of the vocabulary, `model` is the checkpoint's name for the message.
+    /// Checks, as vLLM does at startup, that a tokenizer has the tokens that the format needs (`ids.need`). `has` says
+    /// whether a text is one entry of the vocabulary; `model` is the checkpoint's name for the message.
     ///
     /// # Errors
-    /// [`SetupErrorKind::MissingTokens`], with the flag, every missing token and the model.
-    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), SetupError> {
+    /// [`ErrorKind::MissingTokens`], with the flag, every missing token and the model.
+    pub fn check_vocabulary(&self, has: impl Fn(&str) -> bool, model: &str) -> Result<(), Error> {
         needs::check_vocabulary(&*self.formats(&Request::default())?, |half| self.name(half), has, model)
     }
 
-    /// What is likely wrong with the pair, for the one who starts it; it works all the same.
+    /// Warnings about a pair that works but is probably wrong.
     #[must_use]
     pub fn warnings(&self) -> &[SetupWarning] {
         self.inner.warnings.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The name of a half; a bound format's own if only the other one was named.
+    /// The name of a half. For a bound format, the twin of the other half's name.
     pub(crate) fn name(&self, half: Half) -> Option<&str> {
         let found = match half {
             Half::Reasoning => &self.inner.reasoning,
@@ -264,7 +265,7 @@ impl Pair {
         found.as_ref().map(|(_, name)| name.as_str())
     }
 
-    /// Whether calls are wanted at all.
+    /// Whether the caller asked for calls.
     pub(crate) fn gives_calls(&self) -> bool {
         self.inner.gives_calls
     }
@@ -274,17 +275,18 @@ impl Registry {
     /// Composes a pair and compiles it.
     ///
     /// # Errors
-    /// An unknown name (the hint lists near matches), a pair that cannot work, a checkpoint that lacks what the format needs.
-    pub fn pair(&self, setup: &Setup) -> Result<Pair, SetupError> {
+    /// An unknown name (the hint lists near matches), a pair that cannot work, or a checkpoint that lacks what the
+    /// format needs.
+    pub fn pair(&self, setup: &Setup) -> Result<Pair, Error> {
         Pair::new(self, setup)
     }
 
-    /// Adds a user's format file; `path` is for messages. Gives back the names it brings. A name that exists already is the
-    /// file's from then on, as in vLLM, and that is told by [`Registry::warnings`].
+    /// Adds a user's format file and returns its names; `path` is for messages. The file takes over existing names, as
+    /// in vLLM, and [`Registry::warnings`] reports it.
     ///
     /// # Errors
     /// The file is broken, or names a format that does not exist.
-    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, SetupError> {
+    pub fn add(&mut self, path: &str, text: &str) -> Result<Vec<(Half, String)>, Error> {
         let mut with = self.clone();
         let source = with.enter(path, text)?;
         let names = names_by_half(&source);
@@ -314,26 +316,26 @@ impl Inner {
         }
     }
 
-    /// A fault of a key of the format: in the file; or, of the description that the checkpoint brings, in the checkpoint.
-    fn located(&self, key: &str, told: Explanation) -> SetupError {
+    /// An error in a key of the format: in the file, or in the description that the checkpoint brings.
+    fn located(&self, key: &str, told: Explanation) -> Error {
         if key == "checkpoint" {
             let (half, name) =
                 if self.reasons { (Half::Reasoning, &self.reasoning) } else { (Half::Tools, &self.tools) };
             let name = name.as_ref().map_or("", |(_, name)| name);
             let usual = "give the checkpoint's `tokenizer_config.json`, or take a parser that needs none of it";
             let message = format!("{} {name}: {}", half.flag(), told.message);
-            let hint = Some(told.hint.unwrap_or_else(|| usual.to_owned()));
-            return SetupError { kind: SetupErrorKind::BadCheckpoint, message, hint };
+            let hint = told.hint.unwrap_or_else(|| usual.to_owned());
+            return Error::new(ErrorKind::BadCheckpoint, message).hint(hint);
         }
         let tools = key.starts_with("tools") || self.reasoning.is_none();
         match if tools { &self.tools } else { &self.reasoning } {
             Some((source, _)) => source.error(key, told).into(),
-            None => SetupError { kind: SetupErrorKind::BadFormat, message: told.message, hint: told.hint },
+            None => Error { hint: told.hint, ..Error::new(ErrorKind::BadFormat, told.message) },
         }
     }
 }
 
-/// What a pair is made from but for the vocabulary and the limits, which it keeps elsewhere.
+/// The settings of a pair except the vocabulary and the limits, which it stores elsewhere.
 fn compiled_from(setup: &Setup) -> Setup {
     Setup {
         reasoning_parser: setup.reasoning_parser.clone(),
@@ -349,7 +351,7 @@ fn compiled_from(setup: &Setup) -> Setup {
     }
 }
 
-/// The names to use: some checkpoints are always read in one format.
+/// The names to use: some checkpoints always select one format.
 fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Option<&'a str>) {
     let tools = setup.tool_parser.as_deref();
     match setup.model_type.as_deref().and_then(|model_type| registry.names_of_type(model_type)) {
@@ -362,21 +364,21 @@ fn names<'a>(registry: &'a Registry, setup: &'a Setup) -> (Option<&'a str>, Opti
 
 type Found = Option<(Arc<Source>, String)>;
 
-fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, SetupError> {
+fn find(registry: &Registry, half: Half, name: Option<&str>) -> Result<Found, Error> {
     match name.filter(|n| !n.is_empty()) {
         None => Ok(None),
         Some(name) => Ok(Some((registry.find(half, name)?, registry.canonical(half, name).to_owned()))),
     }
 }
 
-/// The name of a file's other half that belongs to `name`: the same one, the one in its place, or the first.
+/// The name of a file's other half that belongs to `name`: the same one, the one at the same position, or the first.
 fn twin(name: &str, own: &[String], others: &[String]) -> Option<String> {
     let at = own.iter().position(|n| n == name).unwrap_or(0);
     others.iter().find(|n| *n == name).or_else(|| others.get(at)).or(others.first()).cloned()
 }
 
-/// A bound format brings its other half; it does not work with another format's.
-fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
+/// A bound format adds its other half, and refuses another format's.
+fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), Error> {
     let bound = |half: &Found| match half {
         Some((source, name)) => source.resolve(&Facts { name, ..Facts::default() }).is_ok_and(|f| f.bound),
         None => false,
@@ -390,15 +392,12 @@ fn bind(reasoning: &mut Found, tools: &mut Found) -> Result<(), SetupError> {
             *reasoning = twin(name, &source.names.tools, &source.names.reasoning).map(|n| (Arc::clone(source), n));
         }
         (Some((a, x)), Some((b, y))) if (r || t) && a.path != b.path => {
-            return Err(SetupError {
-                kind: SetupErrorKind::BadPair,
-                message: format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together"),
-                hint: Some(if r {
-                    format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
-                } else {
-                    format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
-                }),
-            });
+            let message = format!("--reasoning-parser {x} and --tool-call-parser {y} cannot work together");
+            return Err(Error::new(ErrorKind::BadPair, message).hint(if r {
+                format!("`{x}` reads whole messages; use a tool-call parser of {}", a.names.tools.join(", "))
+            } else {
+                format!("`{y}` reads whole messages; use a reasoning parser of {}", b.names.reasoning.join(", "))
+            }));
         }
         _ => {}
     }

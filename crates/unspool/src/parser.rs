@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::align::Aligned;
 use crate::aligner::Aligner;
@@ -18,9 +17,9 @@ use crate::flow::state::State;
 use crate::flow::tokens::{Gate, Tokens};
 use crate::flow::{Flow, RequestOptions};
 use crate::limits::Limits;
-use crate::plan::{Plan, sum};
+use crate::plan::Plan;
 use crate::request::ToolChoice;
-use crate::response_template::{Machine, MachineState, Phase};
+use crate::response_template::{Machine, Phase};
 use crate::unaligned::Unaligned;
 use crate::utf8::Assembler;
 
@@ -28,12 +27,15 @@ mod bytes;
 mod late;
 mod pass;
 mod places;
+mod snapshot;
+
+pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
 
 /// Where reasoning ended, in tokens from the start of the output.
 ///
-/// An explicit end (`</think>`) is itself neither reasoning nor content: both numbers are that of the token behind it. An implicit
-/// end is content, such as the opener of a call: it begins at `content`, and the token before `constraint` completed it. Those
-/// tokens came before the grammar applied, so they are to be fed to it.
+/// An explicit end (`</think>`) is neither reasoning nor content: both numbers are that of the token after it. An
+/// implicit end, such as the opener of a call, is content itself: it begins at `content`, and the token before
+/// `constraint` completed it. Those tokens came before the grammar applied, so feed them to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReasoningEnd {
     /// The first token that is not reasoning: the grammar reads from here.
@@ -42,35 +44,38 @@ pub struct ReasoningEnd {
     pub constraint: u64,
 }
 
-/// Where a reply stands towards its thought.
+/// The position of a reply relative to its thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Inside a thought.
     Thinking,
     /// A thought may come.
     Undecided,
-    /// Behind the thought, or there is none.
+    /// After the thought, or there is none.
     Answering,
 }
 
 /// A piece of output: text with ids, text alone, or ids alone (with a vocabulary of bytes).
 ///
-/// Feed a server's stream as it comes. Text may lag behind its ids by any number of tokens, as vLLM's does while it looks for
-/// stop texts: ids may come with an empty text, or with less than their own, and the text later, with further ids or without.
-/// The answer, the gate and the counts are those of ids and text that come together. How that is done:
+/// Pass a server's stream as it arrives. Text may lag behind its ids by any number of tokens, as in vLLM while it
+/// checks for stop sequences: ids may come with an empty text or only part of theirs, and the rest later, with or
+/// without further ids. The result, the gate and the counts are the same as if ids and text came together. How this
+/// works:
 ///
-/// - Where the [`Vocabulary`](crate::Vocabulary) knows the tokens' bytes, an id waits until all its text has come. A special token
-///   whose text the server leaves out is told by the text that comes instead.
-/// - Where it does not, only special tokens are placed exactly, by their text; ordinary ones stand where the text stands that
-///   came with them. A special token waits for its text if ids came without text before it; else it was left out if the next
-///   text is another one. Ordinary text that spells a late special token, right before it, is taken for it.
+/// - If the [`Vocabulary`](crate::Vocabulary) knows the tokens' bytes, an id waits until all of its text has arrived.
+///   If the server omits a special token's text, the text after it shows that.
+/// - If not, only special tokens have an exact position, given by their text; an ordinary token belongs to the text
+///   that came with it. A special token waits for its text if ids came without text before it; otherwise a different
+///   text means that the server omitted its text. Ordinary text that spells a late special token, directly before it,
+///   counts as its text.
 ///
-/// What still waits at the end goes out as it is. Text without ids may be fed too, and ids alone with a vocabulary of bytes.
+/// What still waits at the end goes out unchanged. Text without ids, and ids alone with a vocabulary of bytes, also
+/// work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delta<'a> {
-    /// The text; `None`: it is made from the ids.
+    /// The text; `None`: decoded from the ids.
     pub text: Option<&'a str>,
-    /// The tokens' ids; empty: not known.
+    /// The token ids; empty: unknown.
     pub ids: &'a [u32],
 }
 
@@ -88,95 +93,62 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Why the engine stopped.
+/// The engine's finish reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// By itself.
+    /// The model ended the reply.
     #[default]
     Stop,
     /// The output was cut.
     Length,
-    /// It calls tools (or says so).
+    /// It calls tools (or reports that it does).
     ToolCalls,
 }
 
-/// What is known of a reply when it is over.
+/// The result of a finished reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Finish {
     /// For the client: `stop`, `length`, `tool_calls`.
     pub reason: FinishReason,
-    /// Output tokens of the thought; `None` without ids.
+    /// Reasoning tokens in the output; `None` without ids.
     pub reasoning_tokens: Option<u64>,
-    /// Index of the output token after which reasoning was over; -1: before the output; `None`: never, or no ids.
+    /// Index of the output token after which reasoning has ended; -1: before the output; `None`: never, or no ids.
     pub reasoning_end_token: Option<i64>,
 }
 
-/// Parses one reply. Made by [`Pair::parser`](crate::Pair::parser).
+/// Parses one reply. Created by [`Pair::parser`](crate::Pair::parser).
 #[derive(Debug, Clone)]
 pub struct Parser {
     plan: Arc<Plan>,
     limits: Arc<Limits>,
     request_options: RequestOptions,
-    /// Reads with the checkpoint's own template, in a format that has one.
+    /// Runs the checkpoint's own template, for a format that has one.
     machine: Option<Machine>,
     memory: Memory,
-    /// Room for a window that is not the caller's own slice.
+    /// Buffer for a window that is not the caller's own slice.
     room: String,
 }
 
-/// All that a snapshot saves.
+/// Everything that a snapshot saves.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Memory {
     state: State,
     tokens: Tokens,
-    /// If somebody asks for places in characters.
+    /// Set if the caller needs positions in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chars: Option<Chars>,
-    /// Bytes that are not decided yet.
+    /// Bytes that are not yet decided.
     hold: String,
     /// Offset of `hold` in the output.
     base: u64,
     utf8: Assembler,
-    /// Ids and text that have not found each other.
+    /// Ids and text that are not yet matched to each other.
     unaligned: Unaligned,
     filters: Filters,
-    /// Diagnostics so far.
+    /// Number of diagnostics so far.
     diagnostics: usize,
 }
-
-/// A parser's state, to go on elsewhere. What it holds is the parser's own affair; [`Parser::restore`] checks it as a whole.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// Version of the layout; [`Parser::restore`] refuses another one.
-    pub version: u32,
-    /// Which words the parser read with.
-    #[serde(default)]
-    format: u64,
-    /// Sum of `state`, so that no foreign number gets into a parser.
-    #[serde(default)]
-    sum: u64,
-    /// The saved memory as JSON.
-    #[serde(default)]
-    state: String,
-}
-
-/// What a snapshot's state is made from.
-#[derive(Serialize)]
-struct Saved<'a> {
-    machine: Option<&'a MachineState>,
-    memory: &'a Memory,
-}
-
-/// What a snapshot's state is read as.
-#[derive(Deserialize)]
-struct Restored {
-    machine: Option<MachineState>,
-    memory: Memory,
-}
-
-/// Version of [`Snapshot`]'s layout.
-pub const SNAPSHOT_VERSION: u32 = 3;
 
 impl Parser {
     pub(crate) fn new(
@@ -203,14 +175,14 @@ impl Parser {
 
     /// Takes the next piece of output. Never fails; a delta without text and ids changes nothing.
     #[inline]
-    pub fn push(&mut self, delta: Delta<'_>, sink: &mut impl Sink) {
+    pub fn push(&mut self, delta: Delta<'_>, sink: &mut (impl Sink + ?Sized)) {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.take(delta, &mut sink);
         self.memory.diagnostics = sink.told;
     }
 
     #[inline]
-    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink>) {
+    fn take(&mut self, delta: Delta<'_>, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         match (delta.text, delta.ids) {
             (None, []) => {}
             (Some(text), []) if self.memory.unaligned.is_empty() => self.push_ordinary(text, 0, sink),
@@ -231,7 +203,7 @@ impl Parser {
     }
 
     /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
-    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut impl Sink) -> Finish {
+    pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut (impl Sink + ?Sized)) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);
         let mut tail = String::new();
@@ -260,7 +232,7 @@ impl Parser {
         }
     }
 
-    /// Output tokens of the thought so far; `None` without ids.
+    /// Reasoning tokens so far; `None` without ids.
     #[must_use]
     pub fn reasoning_tokens(&self) -> Option<u64> {
         self.memory.tokens.known.then_some(self.memory.tokens.reasoning)
@@ -276,7 +248,7 @@ impl Parser {
         }
     }
 
-    /// Where reasoning ended, in tokens of the output; `None`: it has not, or tokens are not known.
+    /// Where reasoning ended, in tokens of the output; `None`: it has not, or there are no ids.
     #[must_use]
     pub fn reasoning_end(&self) -> Option<ReasoningEnd> {
         match self.memory.tokens.gate {
@@ -286,13 +258,13 @@ impl Parser {
         }
     }
 
-    /// Whether reasoning is over (or never was): from here on a grammar applies.
+    /// Whether reasoning has ended (or there is none): from here on a grammar applies.
     #[must_use]
     pub fn reasoning_ended(&self) -> bool {
         self.memory.tokens.gate != Gate::Closed
     }
 
-    /// Where the reply stands towards its thought: behind the prompt, if nothing was read yet.
+    /// The position of the reply relative to its thought; before the first delta, as the prompt says.
     #[must_use]
     pub fn standing(&self) -> Standing {
         match (self.is_thinking(), self.reasoning_ended()) {
@@ -302,7 +274,7 @@ impl Parser {
         }
     }
 
-    /// Whether a thought is open: what comes next belongs to it, or ends it.
+    /// Whether a thought is open: the next output belongs to it, or ends it.
     #[must_use]
     pub fn is_thinking(&self) -> bool {
         match &self.machine {
@@ -328,56 +300,13 @@ impl Parser {
         self.memory.state.calls
     }
 
-    /// Bytes that are held because they are not decided yet.
+    /// Number of bytes held back because they are undecided.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.memory.hold.len()
     }
 
-    /// The state after the last delta.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let saved = Saved { machine: self.machine.as_ref().map(Machine::state), memory: &self.memory };
-        // Numbers, texts and lists of them can always be written; what could not would be refused by `restore`.
-        let state = serde_json::to_string(&saved).unwrap_or_default();
-        let format = self.plan.fingerprint;
-        Snapshot { version: SNAPSHOT_VERSION, format, sum: sum(state.as_bytes()), state }
-    }
-
-    /// Goes on from a snapshot that a parser of the same pair and request made.
-    ///
-    /// # Errors
-    /// The snapshot is of another version, of a parser of another pair or thinking mode, or not as a parser wrote it.
-    pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let Snapshot { version, format, sum: written, state } = snapshot;
-        if version != SNAPSHOT_VERSION {
-            return Err(format!("the snapshot has version {version}, this parser reads {SNAPSHOT_VERSION}"));
-        }
-        if format != self.plan.fingerprint {
-            return Err("the snapshot was made with other formats or another thinking mode".to_owned());
-        }
-        let changed = || "the snapshot is not as a parser wrote it: its state was changed on the way".to_owned();
-        if written != sum(state.as_bytes()) {
-            return Err(changed());
-        }
-        let saved: Value = serde_json::from_str(&state).map_err(|_| changed())?;
-        if !counts_fit(&saved) {
-            return Err(changed());
-        }
-        let restored: Restored = serde_json::from_value(saved).map_err(|_| changed())?;
-        if !restored.memory.state.fits(&self.plan.tables, &restored.memory.hold) {
-            return Err(changed());
-        }
-        match (&mut self.machine, restored.machine) {
-            (Some(machine), Some(state)) if machine.fits(&state, &restored.memory.hold) => machine.restore(state),
-            (None, None) => {}
-            _ => return Err(changed()),
-        }
-        self.memory = restored.memory;
-        Ok(())
-    }
-
-    /// Text with several ids, or with a special one: finds out which bytes are whose.
+    /// Text with several ids, or with a special one: finds out which bytes belong to which id.
     fn push_aligned(&mut self, text: &str, ids: &[u32], sink: &mut impl Sink) {
         let plan = Arc::clone(&self.plan);
         let tokens = &mut self.memory.tokens;
@@ -389,7 +318,7 @@ impl Parser {
         self.room = kept;
     }
 
-    /// No text comes any more for the ids that wait for it.
+    /// Handles ids that still wait for text when no more text can come.
     fn flush_lag(&mut self, sink: &mut impl Sink) {
         if self.memory.unaligned.is_empty() {
             return;
@@ -402,7 +331,7 @@ impl Parser {
     }
 
     /// Ids alone: their bytes come from the vocabulary.
-    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink>) {
+    fn push_ids(&mut self, ids: &[u32], sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         self.flush_lag(sink);
         let plan = Arc::clone(&self.plan);
         let mut text = std::mem::take(&mut self.room);
@@ -426,7 +355,7 @@ impl Parser {
                 }
             };
             if self.memory.utf8.is_cut_off_by(bytes) {
-                // The token that began the character keeps it, so that this one begins where its own text does.
+                // The token that began the character keeps it, so this token begins at its own text.
                 self.flush_bytes(&mut text, sink);
             }
             if special.is_some() {
@@ -446,8 +375,8 @@ impl Parser {
         self.room = text;
     }
 
-    /// An incomplete character becomes U+FFFD.
-    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink>) {
+    /// Replaces an incomplete character by U+FFFD.
+    fn flush_bytes(&mut self, text: &mut String, sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let before = text.len();
         let odd = self.memory.utf8.flush(text);
         if odd.replaced > 0 {
@@ -457,16 +386,21 @@ impl Parser {
         }
     }
 
-    /// Tells of ill-formed bytes, for which the last `own` bytes of the text stand.
-    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    /// Reports ill-formed bytes, which the last `own` bytes of the text represent.
+    fn odd_bytes(&mut self, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink + ?Sized>) {
         let (at, what) = (self.memory.tokens.end, "bytes that are not UTF-8 were replaced");
         let note = Diagnostic::new(DiagnosticKind::InvalidUtf8, at, "\u{fffd}", what);
         self.tell(note, (text, own), sink);
     }
 
-    /// Tells of an odd token. The text before its own, so many bytes at the end, is read first: however many tokens come at
-    /// once, the diagnostics have one order.
-    fn tell(&mut self, note: Diagnostic, (text, own): (&mut String, usize), sink: &mut Bounded<'_, impl Sink>) {
+    /// Reports an odd token. First pushes the text before its own `own` bytes, so that the diagnostics keep their order
+    /// however many tokens come at once.
+    fn tell(
+        &mut self,
+        note: Diagnostic,
+        (text, own): (&mut String, usize),
+        sink: &mut Bounded<'_, impl Sink + ?Sized>,
+    ) {
         let before = text.len() - own;
         if sink.is_heard() && before > 0 {
             self.feed(&text[..before], Eof::No, sink);
@@ -475,7 +409,7 @@ impl Parser {
         sink.event(Event::Diagnostic(note));
     }
 
-    /// Shows the machine what is new, with what it held.
+    /// Passes the held and the new bytes to the machine.
     #[inline]
     fn feed(&mut self, text: &str, eof: Eof, sink: &mut impl Sink) {
         self.count_chars(text);
@@ -488,7 +422,7 @@ impl Parser {
         }
     }
 
-    /// Most deltas go out as they come.
+    /// Most deltas pass through unchanged.
     #[inline]
     fn feed_to(&mut self, text: &str, eof: Eof, sink: &mut impl Sink) {
         if eof != Eof::No || !(self.pass(text, None, sink) || self.pass_edge(text, sink)) {
@@ -532,22 +466,7 @@ impl Parser {
     }
 }
 
-/// Whether all numbers of a saved state are such that a parser can count on from them. Only the open containers of JSON are bits, not a
-/// count.
-fn counts_fit(saved: &Value) -> bool {
-    const MOST: u64 = 1 << 60;
-    match saved {
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => number.unsigned_abs() <= MOST,
-            None => false,
-        },
-        Value::Array(items) => items.iter().all(counts_fit),
-        Value::Object(members) => members.iter().all(|(name, value)| name == "objects" || counts_fit(value)),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
-    }
-}
-
-/// The flow over a window that begins where the decided bytes end.
+/// The flow over a window that begins after the decided bytes.
 #[inline]
 fn flow<'a>(
     (plan, limits): (&'a Plan, &'a Limits),

@@ -5,26 +5,27 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::explanation::Explanation;
 use crate::flow::tables::{Raw, Source, Tables};
 use crate::format::file::{FormatFile, Required};
 use crate::format::syntax::{Fault, Format};
-use crate::request::{Request, RequestError, ToolChoice};
+use crate::request::{Request, ToolChoice};
 use crate::response_template::{Halves, TemplateSpec};
 use crate::setup::{Setup, Vocabulary};
 use crate::special::{Special, Specials};
 
-/// What every parser of one pair and one set of switches shares.
+/// The data that all parsers of one pair and one set of switches share.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) tables: Tables,
     pub(crate) special: Specials,
     pub(crate) reasoning: Option<Format>,
     pub(crate) tools: Option<Format>,
-    /// The checkpoint's own template, in a format that reads with it.
+    /// The checkpoint's own template, for a format that uses it.
     pub(crate) checkpoint: Option<Arc<TemplateSpec>>,
     vocabulary: Arc<Vocabulary>,
-    /// Tells plans with different words apart.
+    /// Distinguishes plans with different keys.
     pub(crate) fingerprint: u64,
 }
 
@@ -40,7 +41,7 @@ impl Plan {
         let (thinker, caller) = (reasoning.as_ref().map(Format::words), tools.as_ref().map(Format::words));
         let checkpoint = checkpoint_template(setup, thinker.or(caller))?;
         let used = used_texts(thinker, caller);
-        // A hidden token that a template writes is a marker; any other never shows.
+        // A hidden token in a template is a marker; any other never shows.
         let hidden: Vec<String> =
             vocabulary.hidden.iter().filter(|text| !used.iter().any(|u| u.contains(text.as_str()))).cloned().collect();
         let raw = Raw::of(setup, thinker.or(caller));
@@ -69,13 +70,13 @@ impl Plan {
         Ok(Self { tables, special, reasoning, tools, checkpoint, vocabulary, fingerprint })
     }
 
-    /// Whether requests are refused that have to be sure of their calls.
+    /// Whether to refuse requests that require guaranteed calls.
     pub(crate) fn refuses(&self) -> bool {
         self.tools.as_ref().is_some_and(|f| f.serve.required == Required::Refuse)
     }
 
-    /// Refuses what a grammar would have to guarantee, and a checkpoint's template cannot say.
-    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), RequestError> {
+    /// Refuses guarantees that need a grammar which the checkpoint's template cannot express.
+    pub(crate) fn check_guarantees(&self, request: &Request, mute: bool) -> Result<(), Error> {
         if self.checkpoint.is_none() || !self.refuses() || mute {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl Plan {
             _ => None,
         };
         match asked {
-            Some(what) => Err(RequestError::new(&format!("response_template parsing cannot guarantee {what}"))
+            Some(what) => Err(Error::request(&format!("response_template parsing cannot guarantee {what}"))
                 .hint("leave it out, or serve this model with a parser of its own format")),
             None => Ok(()),
         }
@@ -99,7 +100,7 @@ impl Plan {
         self.vocabulary.bytes.is_some()
     }
 
-    /// Whether no token of these needs a place of its own: none is special, and no bytes are known to tell borders by.
+    /// Whether none of these tokens needs its own position: none is special, and no bytes are known to find boundaries.
     pub(crate) fn all_ordinary(&self, ids: &[u32]) -> bool {
         self.vocabulary.bytes.is_none() && !ids.iter().any(|id| self.special.contains(*id))
     }
@@ -110,9 +111,9 @@ impl Plan {
     }
 }
 
-/// The sum of all words: those of the files, and of the template that the checkpoint brings.
+/// A checksum of all keys: those of the files, and of the template that the checkpoint brings.
 fn fingerprint(halves: &[Option<&FormatFile>], template: Option<&Value>, (plain, raw): (bool, Raw)) -> u64 {
-    // The words are strings, numbers and lists: they can always be written.
+    // The keys are strings, numbers and lists, which always serialise.
     sum(&serde_json::to_vec(&(halves, template, plain, raw)).unwrap_or_default())
 }
 
@@ -122,7 +123,8 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
 }
 
 impl Raw {
-    /// What of a format whose halves belong together passes unread. A checkpoint's template passes what its halves do not read.
+    /// The part of a format with bound halves that passes through unparsed. With a checkpoint's template, everything
+    /// does that its halves do not parse.
     fn of(setup: &Setup, format: Option<&FormatFile>) -> Self {
         if !setup.raw_rest || !format.is_some_and(|f| f.bound && f.checkpoint.is_none()) {
             return Self::Nothing;
@@ -135,7 +137,7 @@ impl Raw {
     }
 }
 
-/// The template that the checkpoint brings, if the format reads with it.
+/// The template that the checkpoint brings, if the format uses it.
 fn checkpoint_template(setup: &Setup, format: Option<&FormatFile>) -> Result<Option<Arc<TemplateSpec>>, Fault> {
     let Some(key) = format.and_then(|f| f.checkpoint.as_deref()) else { return Ok(None) };
     let fault = |told: Explanation| ("checkpoint".to_owned(), told);
@@ -149,7 +151,7 @@ fn checkpoint_template(setup: &Setup, format: Option<&FormatFile>) -> Result<Opt
     Ok(Some(Arc::new(spec)))
 }
 
-/// All texts in which a format may use a special token.
+/// All texts in which a format may contain a special token.
 fn used_texts(reasoning: Option<&FormatFile>, tools: Option<&FormatFile>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for format in reasoning.into_iter().chain(tools) {

@@ -1,4 +1,4 @@
-//! Where a reply begins: what the prompt of this turn says about thinking.
+//! Where a reply begins, from what the prompt of this turn says about thinking.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,19 +19,19 @@ pub(crate) struct PromptText<'p> {
     tokens: Option<Vec<TokenAt>>,
 }
 
-/// A token, and where it stands in the text.
+/// A token and its position in the text.
 struct TokenAt {
     at: usize,
     end: usize,
     id: u32,
 }
 
-/// What is known of where a reply begins.
+/// The known facts about where a reply begins.
 pub(crate) enum Known<'p> {
     Nothing,
     /// Its prompt.
     Prompt(PromptText<'p>),
-    /// The thought is over.
+    /// The thought has ended.
     Content,
     /// A thought is open.
     Reasoning,
@@ -50,10 +50,10 @@ impl<'p> Known<'p> {
     }
 }
 
-/// Stands for the text of a token whose bytes are not known.
+/// Placeholder for the text of a token whose bytes are unknown.
 pub(crate) const SOME_TEXT: &str = "\u{fffd}";
 
-/// Ids of a prompt with what the vocabulary says of their bytes.
+/// The tokens of a prompt, with their bytes from the vocabulary.
 pub(crate) fn tokens(ids: &[u32], vocabulary: &Vocabulary) -> Vec<PromptToken> {
     let special: HashMap<u32, &str> = vocabulary.special.iter().map(|(text, id)| (*id, text.as_str())).collect();
     let bytes = |id: u32| {
@@ -75,39 +75,40 @@ impl PromptText<'_> {
         }
         match String::from_utf8(bytes) {
             Ok(text) => Self { text: text.into(), tokens: Some(places) },
-            // Offsets would not fit a repaired text; markers then count by text.
+            // Offsets would not match a repaired text; markers then count by text.
             Err(e) => Self { text: String::from_utf8_lossy(e.as_bytes()).into_owned().into(), tokens: None },
         }
     }
 }
 
-/// The texts of a prompt's special tokens. A client that decodes without them gives each an empty text, or another one.
+/// The texts of a prompt's special tokens. A client that decodes without them sends an empty or a different text for
+/// each.
 fn special_texts<'a>(tokens: &[PromptToken], vocabulary: &'a Vocabulary) -> HashMap<u32, &'a str> {
     let there: HashSet<u32> = tokens.iter().map(|token| token.id).collect();
     let mut texts: HashMap<u32, &str> = HashMap::new();
     for (text, id) in vocabulary.special.iter().filter(|(_, id)| there.contains(id)) {
-        // Two texts for one id are the client's mistake; which of them counts must not be chance.
+        // Two texts for one id are the client's mistake; the choice must still be deterministic.
         texts.entry(*id).and_modify(|known| *known = (*known).min(text)).or_insert(text);
     }
     texts
 }
 
-/// What the newest thinking marker of this turn says.
+/// The meaning of the newest thinking marker of this turn.
 enum Said {
     Nothing,
-    /// A thought is open; the text behind its opener, and which thought template.
+    /// A thought is open: the text after its opener, and the index of its template.
     Open(String, usize),
-    /// The thought is over; the text behind its closer.
+    /// The thought has ended: the text after its closer.
     Closed(String, usize),
 }
 
-/// The state of a reply at its start, and whether the gate is open from there.
+/// The state of a reply at its start, and whether the gate is already open.
 pub(crate) fn start(tables: &Tables, vocabulary: &Vocabulary, known: &Known<'_>, off: bool) -> (State, bool) {
     if let Some(channels) = &tables.channels {
         return match known {
             Known::Nothing => channels.start(""),
             Known::Prompt(prompt) => channels.start(&prompt.text),
-            // Whether the prompt has written the answer's header is not known; text without one is an answer too.
+            // It is unknown whether the prompt has the answer's header; text without one is an answer too.
             Known::Content => (State::new(Place::Header), true),
             Known::Reasoning => (State::new(Place::ReasonFresh), false),
         };
@@ -146,13 +147,13 @@ fn first_place(start: StartState, off: bool) -> Place {
     }
 }
 
-/// A reply that begins in a thought which the prompt opened.
+/// A reply that begins in a thought opened by the prompt.
 fn open(tables: &Tables, behind: &str, thought: usize) -> State {
     let mut state = State::new(Place::ReasonFresh);
     state.opener_due = tables.words.into_content;
     state.strip = leftover(tables, &tables.thoughts[thought].0, behind);
     if !behind.trim().is_empty() && state.strip.is_none() && !is_trail(&tables.thoughts[thought].0, behind) {
-        // The prompt has begun the thought itself.
+        // The prompt has opened the thought itself.
         state.place = Place::Reason;
         state.fresh = false;
     }
@@ -164,7 +165,7 @@ fn is_trail(marker: &Marker, behind: &str) -> bool {
     all.starts_with(behind)
 }
 
-/// What may still be stripped behind a marker that ends the prompt.
+/// White space that may still be stripped after a marker at the end of the prompt.
 fn leftover(tables: &Tables, marker: &Marker, behind: &str) -> Option<(TrailId, usize)> {
     let trail = tables.trails.position(|t| *t == marker.trail)?;
     let mut rest = behind;
@@ -182,7 +183,7 @@ struct Newest {
     at: usize,
     end: usize,
     opens: bool,
-    /// Which thought template.
+    /// Index of the thought template.
     thought: usize,
 }
 
@@ -205,7 +206,7 @@ fn turn(tables: &Tables, prompt: &PromptText<'_>) -> usize {
     turn
 }
 
-/// Where a text stands last. From the end back, since a turn's header stands near it.
+/// The last position of a text. Searches backwards, because a turn's header is near the end.
 fn last_of(text: &[u8], sought: &[u8]) -> Option<usize> {
     let first = *sought.first()?;
     let mut end = text.len().checked_sub(sought.len())? + 1;
@@ -231,7 +232,7 @@ fn newest(tables: &Tables, vocabulary: &Vocabulary, (prompt, turn): (&PromptText
     newest
 }
 
-/// Whether one of these tokens stands in this turn, behind its newest thinking marker if it has one.
+/// Whether one of these tokens is in this turn, after its newest thinking marker if it has one.
 pub(crate) fn stands_behind_thinking(
     tables: &Tables,
     vocabulary: &Vocabulary,
@@ -244,7 +245,7 @@ pub(crate) fn stands_behind_thinking(
     tokens.any(|token| ids.contains(&token.id))
 }
 
-/// Where the last marker behind `from` begins and ends; as a token if it is one and tokens are known.
+/// The range of the last marker after `from`; as a token if it is one and tokens are known.
 fn last(
     prompt: &PromptText<'_>,
     marker: &Marker,

@@ -1,6 +1,6 @@
-//! Random numbers that are the same everywhere: SplitMix64.
+//! Random numbers that are the same on every machine: SplitMix64.
 
-/// What the state grows by.
+/// The increment of the state.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl Random {
         first.saturating_add(offset)
     }
 
-    /// True so many times of so many.
+    /// True with the probability `times` / `of`.
     pub(crate) fn chance(&mut self, times: usize, of: usize) -> bool {
         self.below(of) < times
     }

@@ -3,28 +3,29 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::error::{Error, ErrorKind};
 use crate::format::check;
 use crate::format::detect::Detect;
 use crate::format::file::{FormatFile, Names};
 use crate::format::source::{Facts, Source, names_of};
 use crate::models::Models;
-use crate::setup::{Half, SetupError, SetupErrorKind, SetupWarning};
+use crate::setup::{Half, SetupWarning};
 use crate::suggest::{did_you_mean, near};
 
 /// The built-in format files: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/formats.rs"));
 
-/// A format file that is read when it is first asked for.
+/// A format file, parsed on first use.
 #[derive(Debug)]
 struct Lazy {
     path: String,
     text: &'static str,
-    source: OnceLock<Result<Arc<Source>, SetupError>>,
+    source: OnceLock<Result<Arc<Source>, Error>>,
 }
 
 impl Lazy {
-    fn source(&self) -> Result<Arc<Source>, SetupError> {
-        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(SetupError::from)).clone()
+    fn source(&self) -> Result<Arc<Source>, Error> {
+        self.source.get_or_init(|| Source::read(&self.path, self.text).map(Arc::new).map_err(Error::from)).clone()
     }
 }
 
@@ -51,8 +52,8 @@ fn builtin_files() -> &'static [Lazy] {
     })
 }
 
-/// What the built-in files are called. Of a file only `names` is looked at; what else it says is read and checked when one of
-/// its names is asked for.
+/// The names of the built-in files. Only the `names` of a file are parsed at first; the rest when one of its names is
+/// needed.
 struct Builtin {
     names: Vec<Names>,
     by_name: BTreeMap<(u8, String), usize>,
@@ -78,13 +79,14 @@ impl Registry {
         Self { own: BTreeMap::new(), warnings: Vec::new() }
     }
 
-    /// Enters a user's format file unproved.
-    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, SetupError> {
+    /// Adds a user's format file without checking it.
+    pub(crate) fn enter(&mut self, path: &str, text: &str) -> Result<Arc<Source>, Error> {
         let mut source = Source::read(path, text)?;
         if let Some(base) = source.extends.clone() {
-            let other = self.find(Half::Tools, &base).or_else(|_| self.find(Half::Reasoning, &base)).map_err(|_| {
-                SetupError::from(source.error("extends", format!("no format is named `{base}`").into()))
-            })?;
+            let other = self
+                .find(Half::Tools, &base)
+                .or_else(|_| self.find(Half::Reasoning, &base))
+                .map_err(|_| Error::from(source.error("extends", format!("no format is named `{base}`").into())))?;
             source.extend_from(&other);
             source.check_all()?;
         }
@@ -107,22 +109,22 @@ impl Registry {
         Ok(source)
     }
 
-    /// The rules of a file name formats that exist.
-    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), SetupError> {
+    /// Checks that the rules of a file name existing formats.
+    pub(crate) fn check_rules(&self, source: &Source) -> Result<(), Error> {
         for (i, rule) in rules_of(source)?.into_iter().enumerate() {
             for (half, key, name) in
                 [(Half::Reasoning, "reasoning", rule.reasoning), (Half::Tools, "tools", rule.tools)]
             {
                 let Some(error) = name.and_then(|name| self.find(half, &name).err()) else { continue };
                 let told = source.error(&format!("detect.{i}.{key}"), error.message.into());
-                return Err(SetupError { hint: error.hint, ..SetupError::from(told) });
+                return Err(Error { hint: error.hint, ..Error::from(told) });
             }
         }
         Ok(())
     }
 
-    /// Of a file without calls: what shall end its thoughts opens something in another format.
-    fn check_ends(&self, source: &Source) -> Result<(), SetupError> {
+    /// For a file without calls: checks that the ends of its thoughts open something in another format.
+    fn check_ends(&self, source: &Source) -> Result<(), Error> {
         for name in source.names.reasoning.iter() {
             let words = source.resolve(&Facts { name, ..Facts::default() })?;
             if words.reasoning.ends.is_empty() || !words.tools.call.is_empty() {
@@ -138,14 +140,14 @@ impl Registry {
         Ok(())
     }
 
-    /// What is odd about the files that were added.
+    /// Warnings about the files that were added.
     #[must_use]
     pub fn warnings(&self) -> &[SetupWarning] {
         &self.warnings
     }
 
     /// All files: a user's own first, then the built-in ones.
-    pub(crate) fn sources(&self) -> Result<Vec<Arc<Source>>, SetupError> {
+    pub(crate) fn sources(&self) -> Result<Vec<Arc<Source>>, Error> {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         for source in self.own.values() {
             if !sources.iter().any(|known| Arc::ptr_eq(known, source)) {
@@ -173,7 +175,7 @@ impl Registry {
         names
     }
 
-    /// The name that another one stands for: what other servers call a format, or what it was called.
+    /// The name that an alias stands for: another server's name, or a former name.
     #[must_use]
     pub fn alias(&self, half: Half, name: &str) -> Option<&str> {
         if self.has(half, name) {
@@ -199,12 +201,12 @@ impl Registry {
         all
     }
 
-    /// A name as its file has it.
+    /// A name as its file spells it.
     pub(crate) fn canonical<'a>(&'a self, half: Half, name: &'a str) -> &'a str {
         self.alias(half, name).unwrap_or(name)
     }
 
-    /// The first version of vLLM that has a name of a half, where older ones that are still in use lack it.
+    /// The first version of vLLM with this name, if older versions in use lack it.
     #[must_use]
     pub fn since(&self, half: Half, name: &str) -> Option<String> {
         let source = self.find(half, name).ok()?;
@@ -220,7 +222,7 @@ impl Registry {
     }
 
     /// The file that has a name.
-    pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, SetupError> {
+    pub(crate) fn find(&self, half: Half, name: &str) -> Result<Arc<Source>, Error> {
         let name = self.canonical(half, name);
         let key = (half as u8, name.to_owned());
         if let Some(source) = self.own.get(&key) {
@@ -232,17 +234,17 @@ impl Registry {
         }
     }
 
-    /// The words of a format under one of its names, without any checkpoint or request.
+    /// The keys of a format under one of its names, without a checkpoint or a request.
     ///
     /// # Errors
     /// An unknown name, or a file that cannot be read.
-    pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, SetupError> {
+    pub fn words(&self, half: Half, name: &str) -> Result<FormatFile, Error> {
         let name = self.canonical(half, name);
         let source = self.find(half, name)?;
         Ok(source.resolve(&Facts { name, ..Facts::default() })?)
     }
 
-    /// The flavours of a format: ways of writing turns that differ between the checkpoints that one parser reads.
+    /// The flavours of a format: turn syntaxes that differ between checkpoints of one parser.
     #[must_use]
     pub fn flavours(&self, half: Half, name: &str) -> Vec<String> {
         let name = self.canonical(half, name);
@@ -253,7 +255,7 @@ impl Registry {
     ///
     /// # Errors
     /// A format file that cannot be read.
-    pub fn models(&self) -> Result<Models, SetupError> {
+    pub fn models(&self) -> Result<Models, Error> {
         let mut models = Models::default();
         for source in self.sources()? {
             for (half, name) in names_by_half(&source) {
@@ -272,13 +274,13 @@ impl Registry {
     ///
     /// # Errors
     /// An unknown name, or a file that cannot be read.
-    pub fn file(&self, half: Half, name: &str) -> Result<(String, String), SetupError> {
+    pub fn file(&self, half: Half, name: &str) -> Result<(String, String), Error> {
         let source = self.find(half, name)?;
         Ok((source.path.clone(), source.text.clone()))
     }
 
-    /// Names of the other half that are known to go with this one: the same name first, then those of its file, then
-    /// those of other files that the word `pairs` lists. An unknown name has none.
+    /// Names of the other half that are known to work with this one: the same name first, then those of its file, then
+    /// those of other files that the key `pairs` lists. An unknown name has none.
     #[must_use]
     pub fn partners(&self, half: Half, name: &str) -> Vec<String> {
         let name = self.canonical(half, name);
@@ -302,17 +304,17 @@ impl Registry {
         partners
     }
 
-    /// What the files are called: a user's own first.
+    /// The names of all files, a user's own first.
     fn all_names(&self) -> impl Iterator<Item = &Names> {
         self.own.values().map(|source| &source.names).chain(&builtin().names)
     }
 
-    /// The names under which checkpoints of a type are read, whatever names are asked for.
+    /// The names that a checkpoint's type always selects.
     pub(crate) fn names_of_type(&self, model_type: &str) -> Option<&Names> {
         self.all_names().find(|names| names.model_type.iter().any(|own| own == model_type))
     }
 
-    fn unknown(&self, half: Half, name: &str) -> SetupError {
+    fn unknown(&self, half: Half, name: &str) -> Error {
         let listed = "`unspool formats` lists all names";
         let names = self.names(half);
         let question = || did_you_mean(&near(name, names.iter().map(String::as_str)));
@@ -330,11 +332,8 @@ impl Registry {
             Some(hint) => hint,
             None => question().map_or_else(|| listed.to_owned(), |question| format!("{question} {listed}")),
         };
-        SetupError {
-            kind: SetupErrorKind::UnknownName,
-            message: format!("no parser for {} is named `{name}`", half.flag()),
-            hint: Some(hint),
-        }
+        let message = format!("no parser for {} is named `{name}`", half.flag());
+        Error::new(ErrorKind::UnknownName, message).hint(hint).at(half.flag())
     }
 }
 
@@ -345,6 +344,6 @@ pub(crate) fn names_by_half(source: &Source) -> Vec<(Half, String)> {
 }
 
 /// The `[[detect]]` rules of one file.
-pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, SetupError> {
+pub(crate) fn rules_of(source: &Source) -> Result<Vec<Detect>, Error> {
     Ok(source.resolve(&Facts::default())?.detect)
 }

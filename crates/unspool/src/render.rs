@@ -13,6 +13,7 @@ mod writer;
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::syntax::Format;
 use crate::limits::Limits;
 use crate::message::Message;
@@ -24,13 +25,14 @@ pub(crate) use calls::{addressed, check_name};
 use words::Words;
 use writer::Writer;
 
-/// A value that the syntax cannot say.
+/// A value that the syntax cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderError {
-    /// Which value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or `format`, `request`.
-    pub place: String,
-    /// What is wrong with it, as a sentence without its subject.
-    pub message: String,
+pub(crate) struct RenderError {
+    /// The path of the value: `reasoning`, `content`, `tool_calls[0].name`, `tool_calls[0].arguments.port`; or
+    /// `format`, `request`.
+    pub(crate) place: String,
+    /// The error, as a sentence without its subject.
+    pub(crate) message: String,
 }
 
 impl RenderError {
@@ -38,7 +40,7 @@ impl RenderError {
         Self { place: place.to_owned(), message: message.into() }
     }
 
-    /// The same error, its place being inside another one.
+    /// The same error with its path inside another one.
     fn inside(mut self, outer: &str) -> Self {
         let border = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         self.place = format!("{outer}{border}{}", self.place);
@@ -52,22 +54,26 @@ impl fmt::Display for RenderError {
     }
 }
 
-impl std::error::Error for RenderError {}
-
-impl Pair {
-    /// Writes a message as the model would write it after a prompt that says nothing about thinking.
-    ///
-    /// # Errors
-    /// A value that the syntax cannot say, by name.
-    pub fn render(&self, message: &Message, request: &Request) -> Result<String, RenderError> {
-        let plan = self.formats(request).map_err(|e| RenderError::at("format", e.message))?;
-        let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
-        render((plan.reasoning.as_ref(), tools), self.limits(), message, request)
+impl From<RenderError> for Error {
+    fn from(error: RenderError) -> Self {
+        Self::new(ErrorKind::CannotRender, error.to_string()).at(error.place)
     }
 }
 
-/// Writes a message with the words of a pair's two halves, as a model writes it after a prompt that says nothing about
-/// thinking. What is written is read as the same message again; a value that cannot be written so is refused.
+impl Pair {
+    /// Renders a message as the model would write it after a prompt that says nothing about thinking.
+    ///
+    /// # Errors
+    /// A value that the syntax cannot express, with its path.
+    pub fn render(&self, message: &Message, request: &Request) -> Result<String, Error> {
+        let plan = self.formats(request)?;
+        let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
+        Ok(render((plan.reasoning.as_ref(), tools), self.limits(), message, request)?)
+    }
+}
+
+/// Renders a message with the keys of a pair's two halves, as the model would write it after a prompt that says nothing
+/// about thinking. The result parses to the same message; a value for which that is impossible is an error.
 pub(crate) fn render(
     (reasoning, tools): (Option<&Format>, Option<&Format>),
     limits: &Limits,
@@ -80,7 +86,7 @@ pub(crate) fn render(
     let thought_end = text::write_thought(&mut writer, &words, message)?;
     let answer_end = text::write_answer(&mut writer, &words, message)?;
     calls::write(&mut writer, &words, message, request)?;
-    // A literal may begin in one part and end in the next, so each is checked with what stands behind it.
+    // A literal may begin in one part and end in the next, so each check includes the following text.
     text::check_thought(&words, message, request, &writer.out[thought_end..])?;
     text::check_answer(&words, message, request, &writer.out[answer_end..])?;
     Ok(writer.out)

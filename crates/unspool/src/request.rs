@@ -1,17 +1,17 @@
-//! What of a request matters to the parser.
+//! The fields of a request that affect the parser.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::schema::ToolSet;
 
 /// `tool_choice`, as in OpenAI's API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// No call is given; markup stays content.
+    /// No calls; markup stays content.
     None,
     /// The model decides.
     #[default]
@@ -22,20 +22,20 @@ pub enum ToolChoice {
     Named(String),
 }
 
-/// What becomes of a call that never completes.
+/// What happens to a call that never completes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncompleteCalls {
-    /// Arguments flow as they are written; a cut-off call is a partial call.
+    /// Arguments stream; a call that is cut off is a partial call.
     #[default]
     Stream,
-    /// A call is announced when it is complete and its arguments are JSON; the raw text of any other is content.
+    /// A call is announced when it is complete and its arguments are JSON; the raw text of any other becomes content.
     Text,
-    /// As `Text`, but the raw text goes to a diagnostic alone.
+    /// As `Text`, but the raw text goes only to a diagnostic.
     Drop,
 }
 
-/// The shape of the ids of calls that the model gave none.
+/// The shape of generated call ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallIds {
@@ -44,50 +44,50 @@ pub enum CallIds {
     Format,
     /// `chatcmpl-tool-` and 16 hexadecimal digits, whatever the format says.
     Random,
-    /// So many letters and digits.
+    /// This many letters and digits.
     Letters(usize),
-    /// A text in which `{name}` stands for the function and `{index}` for the call's number in the conversation.
+    /// A text in which `{name}` is the function and `{index}` the call's number in the conversation.
     Pattern(String),
-    /// Empty: whoever takes the events makes the ids.
+    /// Empty: the consumer of the events generates the ids.
     Left,
 }
 
 /// The request fields that a parser needs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The tools; empty: no call is given, unless [`Request::calls_wanted`] says otherwise.
+    /// The tools; empty: no calls, unless [`Request::calls_wanted`] is set.
     pub tools: Arc<ToolSet>,
-    /// Whether calls are given; `None`: if there are tools. True is for those who do not know the tools: values are then typed by
-    /// how they are written, and no function is unknown. `tool_choice: none` counts all the same.
+    /// Whether to parse calls; `None`: if there are tools. Set it if the tools are unknown: values then get their type
+    /// from their spelling, and no function is unknown. `tool_choice: none` still applies.
     pub calls_wanted: Option<bool>,
     /// Which calls are allowed.
     pub tool_choice: ToolChoice,
-    /// False: calls after the first are filtered.
+    /// False: only the first call goes out.
     pub parallel_tool_calls: Option<bool>,
-    /// False: reasoning is filtered.
+    /// False: no reasoning goes out.
     pub include_reasoning: Option<bool>,
-    /// `chat_template_kwargs`, as they came.
+    /// `chat_template_kwargs`, unchanged.
     pub chat_template_kwargs: Map<String, Value>,
     /// Top-level `reasoning_effort`.
     pub reasoning_effort: Option<String>,
-    /// Calls already in the conversation; native ids count on from there.
+    /// Number of calls already in the conversation; native ids continue from there.
     pub calls_before: usize,
-    /// Seed of the ids that the model did not write; missing: random.
+    /// Seed of generated ids; `None`: random.
     pub id_seed: Option<u64>,
 }
 
 impl Request {
-    /// Whether calls are given, if the pair has a tools half.
+    /// Whether to parse calls, if the pair has a tools half.
     #[must_use]
     pub fn wants_calls(&self) -> bool {
         self.tool_choice != ToolChoice::None && self.calls_wanted.unwrap_or(!self.tools.is_empty())
     }
 
-    /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Unknown fields are not looked at.
+    /// Reads the fields of an OpenAI chat request (an object with `tools`, `tool_choice`, …). Ignores unknown fields.
     ///
     /// # Errors
-    /// A field that is there with a value of the wrong kind.
-    pub fn from_openai(request: &Value) -> Result<Self, RequestError> {
+    /// A field has a value of the wrong type.
+    pub fn from_openai(request: &Value) -> Result<Self, Error> {
         let mut out = Self {
             tools: Arc::new(ToolSet::from_openai(request.get("tools").unwrap_or(&Value::Null))),
             ..Self::default()
@@ -98,90 +98,61 @@ impl Request {
         match request.get("chat_template_kwargs") {
             None | Some(Value::Null) => {}
             Some(Value::Object(map)) => out.chat_template_kwargs = map.clone(),
-            Some(_) => return Err(RequestError::new("`chat_template_kwargs` must be an object")),
+            Some(_) => {
+                return Err(Error::request("`chat_template_kwargs` must be an object").at("chat_template_kwargs"));
+            }
         }
         match request.get("reasoning_effort") {
             None | Some(Value::Null) => {}
             Some(Value::String(s)) => out.reasoning_effort = Some(s.clone()),
-            Some(_) => return Err(RequestError::new("`reasoning_effort` must be a string")),
+            Some(_) => return Err(Error::request("`reasoning_effort` must be a string").at("reasoning_effort")),
         }
         Ok(out)
     }
 }
 
-fn boolean(request: &Value, key: &str) -> Result<Option<bool>, RequestError> {
+fn boolean(request: &Value, key: &str) -> Result<Option<bool>, Error> {
     match request.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(b)) => Ok(Some(*b)),
-        Some(_) => Err(RequestError::new(&format!("`{key}` must be a boolean"))),
+        Some(_) => Err(Error::request(&format!("`{key}` must be a boolean")).at(key)),
     }
 }
 
-fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, RequestError> {
+fn tool_choice(value: Option<&Value>) -> Result<ToolChoice, Error> {
     match value {
         None | Some(Value::Null) => Ok(ToolChoice::Auto),
         Some(Value::String(s)) => match s.as_str() {
             "none" => Ok(ToolChoice::None),
             "auto" => Ok(ToolChoice::Auto),
             "required" => Ok(ToolChoice::Required),
-            other => Err(RequestError::new(&format!(
+            other => Err(Error::request(&format!(
                 "`tool_choice` is {other:?}; it must be \"none\", \"auto\", \"required\" or a function"
-            ))),
+            ))
+            .at("tool_choice")),
         },
         Some(object) => object
             .pointer("/function/name")
             .or_else(|| object.get("name"))
             .and_then(Value::as_str)
             .map(|name| ToolChoice::Named(name.to_owned()))
-            .ok_or_else(|| RequestError::new("`tool_choice` names no function")),
+            .ok_or_else(|| Error::request("`tool_choice` names no function").at("tool_choice")),
     }
 }
-
-/// A request that is refused before any output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl RequestError {
-    /// An error without a hint.
-    #[must_use]
-    pub fn new(message: &str) -> Self {
-        Self { message: message.to_owned(), hint: None }
-    }
-
-    /// Adds what to do about it.
-    #[must_use]
-    pub fn hint(mut self, hint: &str) -> Self {
-        self.hint = Some(hint.to_owned());
-        self
-    }
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 /// One token of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptToken {
     /// Its id.
     pub id: u32,
-    /// Its bytes; they may end in the middle of a character.
+    /// Its bytes; they may end inside a character.
     pub bytes: Vec<u8>,
 }
 
 /// The rendered prompt (or its end), which says where the reply begins.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Prompt<'a> {
-    /// Not known: the format's start state holds.
+    /// Unknown: the format's start state applies.
     #[default]
     Unknown,
     /// As text.

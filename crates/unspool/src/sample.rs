@@ -1,6 +1,6 @@
-//! Made-up messages: a plausible thought, a sentence, calls whose arguments fit the tools' schemas.
+//! Random messages: plausible reasoning, a sentence, and calls whose arguments match the tools' schemas.
 //!
-//! For tests, and for a backend that stands in for a model. The same seed gives the same messages on every machine.
+//! For tests, and for a backend that replaces a model. The same seed gives the same messages on every machine.
 //!
 //! ```
 //! use unspool::sample::{Parts, Sampler};
@@ -24,20 +24,20 @@ use crate::message::{Message, ToolCall};
 
 use crate::random::Random;
 
-/// Makes messages up.
+/// Generates messages.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     random: Random,
 }
 
-/// What a made-up message has.
+/// The parts of a generated message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// A thought.
+    /// Reasoning.
     pub reasoning: bool,
-    /// An answer.
+    /// Content.
     pub content: bool,
-    /// So many calls; none if there are no tools.
+    /// Number of calls; none if there are no tools.
     pub calls: usize,
 }
 
@@ -62,13 +62,13 @@ const ANSWERS: &[&str] = &[
 ];
 
 impl Sampler {
-    /// A sampler that always makes the same messages from this seed.
+    /// A sampler that always generates the same messages from this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { random: Random::new(seed) }
     }
 
-    /// A message with some parts. `tools`: as in OpenAI's API, nested or flat; null or empty: no calls.
+    /// A message with random parts. `tools`: as in OpenAI's API, nested or flat; null or empty: no calls.
     pub fn message(&mut self, tools: &Value) -> Message {
         let parts = self.parts(tools);
         self.message_of(tools, parts)
@@ -84,14 +84,14 @@ impl Sampler {
         }
     }
 
-    /// Parts as models have them: mostly a thought, calls in about half of the messages if there are tools.
+    /// Typical parts: usually reasoning, calls in about half of the messages if there are tools.
     pub fn parts(&mut self, tools: &Value) -> Parts {
         let has_tools = functions(tools).next().is_some();
         let calls = if has_tools && self.random.chance(1, 2) { 1 + self.random.below(3) } else { 0 };
         Parts { reasoning: self.random.chance(3, 4), content: calls == 0 || self.random.chance(1, 3), calls }
     }
 
-    /// A thought of one to three sentences.
+    /// Reasoning of one to three sentences.
     pub fn thought(&mut self) -> String {
         let count = 1 + self.random.below(3);
         let sentences: Vec<String> = (0..count)
@@ -108,7 +108,7 @@ impl Sampler {
         self.random.pick(ANSWERS).to_owned()
     }
 
-    /// So many calls of tools picked at random.
+    /// A number of calls of random tools.
     pub fn calls(&mut self, tools: &Value, count: usize) -> Vec<ToolCall> {
         let all: Vec<&Value> = functions(tools).collect();
         (0..count)
@@ -119,7 +119,7 @@ impl Sampler {
             .collect()
     }
 
-    /// A call of one tool, nested or flat; nothing if it has no name.
+    /// A call of one tool, nested or flat; `None` if it has no name.
     pub fn call(&mut self, tool: &Value) -> Option<ToolCall> {
         let function = function(tool)?;
         let name = function.get("name")?.as_str()?.to_owned();
@@ -128,7 +128,7 @@ impl Sampler {
         Some(ToolCall { id: format!("call_{:016x}", self.random.next()), name, arguments, complete: true })
     }
 
-    /// JSON text of arguments that fit a schema of parameters.
+    /// JSON text of arguments that match a parameter schema.
     pub fn arguments(&mut self, parameters: &Value) -> String {
         match self.value(parameters) {
             value @ Value::Object(_) => json_text(&value),
@@ -141,8 +141,8 @@ impl Sampler {
         self.random.below(end)
     }
 
-    /// A value that fits a schema: types, `enum`, `const`, unions, `allOf`, local `$ref`, required and some optional
-    /// members, bounds of numbers, lists and strings, patterns, common string formats.
+    /// A value that matches a schema: types, `enum`, `const`, unions, `allOf`, local `$ref`, required and some optional
+    /// members, limits of numbers, lists and strings, patterns, common string formats.
     pub fn value(&mut self, schema: &Value) -> Value {
         schema::Maker { random: &mut self.random, root: schema }.value(schema, 0)
     }

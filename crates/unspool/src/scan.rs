@@ -1,4 +1,4 @@
-//! Literals, and finding those of one state in one pass.
+//! Literals, and a search for all literals of one state in one pass.
 
 use memchr::{memchr, memchr2, memchr3};
 
@@ -11,23 +11,23 @@ pub struct Literal {
     segments: Box<[Box<[u8]>]>,
 }
 
-/// How a literal and the text at one place compare.
+/// The result of comparing a literal with the text at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// It does not stand there.
+    /// The literal is not there.
     No,
     /// The text ends before that is decided.
     Partial,
-    /// It stands there and is this many bytes long.
+    /// The literal is there, with this length in bytes.
     Full(usize),
 }
 
-/// Most blanks in a row that a loose literal takes at one border.
+/// Maximum number of consecutive blanks at one boundary of a loose literal.
 const LOOSE_BLANKS: usize = 32;
 
 impl Literal {
-    /// A literal; `loose` lets blanks stand around its punctuation (`< parameter = `). White space inside the text, and
-    /// the border of two tags (`><`), stand for any run of white space, none too.
+    /// A literal; `loose` allows blanks around its punctuation (`< parameter = `). White space inside the text, and the
+    /// boundary of two tags (`><`), match any run of white space, including none.
     #[must_use]
     pub fn new(text: &str, loose: bool) -> Self {
         let segments: Vec<Box<[u8]>> = cuts(text)
@@ -40,7 +40,7 @@ impl Literal {
         Self { text: text.into(), loose: loose && text.bytes().any(is_tag_punctuation), segments: segments.into() }
     }
 
-    /// A literal that stands exactly as it is written, white space included.
+    /// A literal that matches exactly as written, white space included.
     #[must_use]
     pub fn exact(text: &str) -> Self {
         Self { text: text.into(), loose: false, segments: [text.as_bytes().into()].into() }
@@ -52,7 +52,7 @@ impl Literal {
         &self.text
     }
 
-    /// The most bytes that it can take.
+    /// The maximum number of bytes that it can match.
     pub(crate) fn longest(&self) -> usize {
         let borders = if self.loose { 2 * self.text.len() } else { self.segments.len() };
         self.text.len() + borders * LOOSE_BLANKS
@@ -63,15 +63,15 @@ impl Literal {
         self.segments.first().and_then(|s| s.first()).copied()
     }
 
-    /// Where in its text the first byte is that is not `common`: before white space that may be longer or missing. A literal
-    /// that has none is known by its first byte.
+    /// The position of the first byte in its text that is not `common`, before white space of variable length. A
+    /// literal without one is found by its first byte.
     pub(crate) fn rare_byte(&self, common: impl Fn(u8) -> bool) -> Option<usize> {
         let first = self.segments.first().filter(|segment| !segment.is_empty())?;
         let rare = first.iter().position(|byte| !common(*byte)).filter(|_| !self.loose);
         Some(rare.unwrap_or(0))
     }
 
-    /// Whether the literal stands at the start of `input`.
+    /// Whether `input` begins with the literal.
     #[must_use]
     pub fn at(&self, input: &[u8]) -> Match {
         if self.loose {
@@ -90,7 +90,7 @@ impl Literal {
         Match::Full(at)
     }
 
-    /// How many bytes of `input` leave it open whether the literal stands there.
+    /// The number of bytes of `input` after which the match is still undecided.
     pub(crate) fn reach(&self, input: &[u8]) -> usize {
         let most = (self.text.len() + LOOSE_BLANKS).min(input.len());
         for n in 1..=most {
@@ -127,10 +127,10 @@ fn is_tag_punctuation(byte: u8) -> bool {
     matches!(byte, b'<' | b'>' | b'/' | b'=')
 }
 
-/// Whether `literal` stands at the start of `input`.
+/// Whether `input` begins with `literal`.
 ///
-/// Most candidates differ at once, so the first bytes are compared before anything is called. Comparing nothing is no call
-/// either: `memcmp` of zero bytes at a dangling address costs some 75 ns with glibc on current processors.
+/// Most candidates differ at once, so the first bytes are compared before any call. An empty comparison does not call
+/// `memcmp` either: for zero bytes at a dangling address it costs about 75 ns with glibc on current processors.
 #[inline]
 #[must_use]
 pub fn prefix(literal: &[u8], input: &[u8]) -> Match {
@@ -150,8 +150,8 @@ pub fn prefix(literal: &[u8], input: &[u8]) -> Match {
     }
 }
 
-/// The start of `text` by which a hold of at most `most` bytes is decided: it ends with the first character beyond them. Whoever
-/// looks no further decides the same, however many bytes have come.
+/// The prefix of `text` that decides about a hold of at most `most` bytes: it ends with the first character beyond
+/// them. A decision on this prefix does not depend on how many bytes have arrived.
 #[must_use]
 pub(crate) fn deciding(text: &str, most: usize) -> &str {
     let mut end = most.saturating_add(1).min(text.len());
@@ -167,7 +167,7 @@ pub fn blanks(input: &[u8]) -> usize {
     input.iter().take_while(|b| is_blank(**b)).count()
 }
 
-/// Whether a byte is white space for framing: blank, tab, line break, carriage return.
+/// Whether a byte is white space that can be framing: blank, tab, line break, carriage return.
 #[must_use]
 pub fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -213,7 +213,7 @@ impl FirstBytes {
     }
 }
 
-/// A run of text cut into white space and literals: at white space, and between two tags (`><`).
+/// A piece of literal text: split at white space, and between two tags (`><`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut<'a> {
     /// White space, exactly as the template writes it; empty between two tags.
@@ -222,7 +222,7 @@ pub enum Cut<'a> {
     Literal(&'a str),
 }
 
-/// Cuts literal text of a template.
+/// Splits a template's literal text.
 #[must_use]
 pub fn cuts(text: &str) -> Vec<Cut<'_>> {
     let mut out = Vec::new();
@@ -244,7 +244,8 @@ pub fn cuts(text: &str) -> Vec<Cut<'_>> {
     out
 }
 
-/// Where the literal at the start of `text` ends. A blank inside a tag belongs to it: `<a b>` begins like no `<a c>`.
+/// The end of the literal at the start of `text`. A blank inside a tag belongs to it, so `<a b>` does not begin like
+/// `<a c>`.
 fn end_of_literal(text: &str) -> usize {
     let mut in_tag = false;
     let mut last = ' ';
@@ -258,7 +259,7 @@ fn end_of_literal(text: &str) -> usize {
     text.trim_end().len()
 }
 
-/// The bracket of a list stands by itself: behind a tag at the end of a text, before a tag at its start.
+/// The bracket of a list stands by itself: after a tag at the end of a text, before a tag at its start.
 fn end_at_bracket(text: &str, end: usize) -> usize {
     let literal = &text[..end];
     if literal.starts_with("]<") && !literal.starts_with("]<]") {

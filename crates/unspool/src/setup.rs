@@ -1,94 +1,53 @@
-//! What a pair is made from, and why it cannot be made.
-
-use std::fmt;
+//! The settings of a pair, and the errors of its creation.
 
 use serde_json::Value;
 
+use crate::error::{Error, ErrorKind};
 use crate::format::source::FileError;
 use crate::limits::Limits;
-use crate::request::{CallIds, IncompleteCalls, RequestError};
+use crate::request::{CallIds, IncompleteCalls};
 
 pub use crate::vocabulary::{TokenBytes, Vocabulary};
 
-/// What a pair is made from.
+/// The settings of a pair.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     /// Name of the reasoning parser.
     pub reasoning_parser: Option<String>,
     /// Name of the tool-call parser.
     pub tool_parser: Option<String>,
-    /// The checkpoint's `model_type`; some are always read in one format, whatever the names.
+    /// The checkpoint's `model_type`; some select a format whatever the names.
     pub model_type: Option<String>,
     /// The tokenizer's vocabulary.
     pub vocabulary: Vocabulary,
-    /// `tokenizer_config.json`, for what a format reads from it (`token_suffix`, `response_template`, `chat_template`).
+    /// `tokenizer_config.json`, for settings of a format (`token_suffix`, `response_template`, `chat_template`).
     pub tokenizer_config: Value,
-    /// What becomes of calls that never complete.
+    /// What happens to calls that never complete.
     pub incomplete_calls: IncompleteCalls,
-    /// One half of a format whose halves belong together, alone: what it does not read is content as it stands, markers included,
-    /// for another parser to read. So two parsers can stand one behind the other, the first with [`Setup::reasoning_parser`]
-    /// alone, the second with [`Setup::tool_parser`] alone and [`Prompt::Content`](crate::Prompt::Content). One pair with both is
-    /// better: it knows what a call's arguments are. Without this, and for other formats, content is always read.
+    /// For a single half of a format whose halves belong together: everything that it does not parse is content,
+    /// verbatim, markers included, for another parser. So two parsers can run one after the other, the first with only
+    /// [`Setup::reasoning_parser`], the second with only [`Setup::tool_parser`] and
+    /// [`Prompt::Content`](crate::Prompt::Content). One pair with both is better, because it knows what a call's
+    /// arguments are. Without this setting, and for other formats, content is always parsed.
     pub raw_rest: bool,
-    /// Which of the ways of writing turns, in a format that has several ([`Registry::flavours`](crate::Registry::flavours)).
+    /// The turn syntax, in a format that has several ([`Registry::flavours`](crate::Registry::flavours)).
     pub flavour: Option<String>,
-    /// The shape of the ids that calls are given.
+    /// The shape of generated call ids.
     pub call_ids: CallIds,
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
 }
 
-/// Kinds of [`SetupError`]; the names are part of the JSON interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SetupErrorKind {
-    /// No format has this name.
-    UnknownName,
-    /// The format file cannot be read or used.
-    BadFormat,
-    /// The two halves cannot work together.
-    BadPair,
-    /// The checkpoint lacks what the format needs (a `response_template`).
-    BadCheckpoint,
-    /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`](crate::Pair::check_vocabulary)).
-    MissingTokens,
-    /// The checkpoint's files do not say which format it writes ([`Registry::detect`](crate::Registry::detect)).
-    Unsure,
-}
-
-/// Why a pair cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupError {
-    /// What kind of fault.
-    pub kind: SetupErrorKind,
-    /// What is wrong, and where.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\n  hint: {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SetupError {}
-
-/// Something that is likely wrong, and that does not keep a pair from working.
+/// A warning about a pair that works but is probably wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupWarning {
-    /// What is likely wrong.
+    /// What is probably wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
-/// Which half of a format.
+/// A half of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
     /// `--reasoning-parser`
@@ -107,7 +66,7 @@ impl Half {
         }
     }
 
-    /// The other one.
+    /// The other half.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -116,7 +75,7 @@ impl Half {
         }
     }
 
-    /// What a parser of this half is called.
+    /// The name of a parser of this kind.
     #[must_use]
     pub fn noun(self) -> &'static str {
         match self {
@@ -126,16 +85,9 @@ impl Half {
     }
 }
 
-impl From<FileError> for SetupError {
+impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
-        let message = error.placed();
-        Self { kind: SetupErrorKind::BadFormat, message, hint: Some(error.hint) }
-    }
-}
-
-/// A switch of the request under which the format cannot be used.
-impl From<SetupError> for RequestError {
-    fn from(error: SetupError) -> Self {
-        Self { message: error.message, hint: error.hint }
+        let place = format!("{}:{}", error.path, error.line);
+        Self::new(ErrorKind::BadFormat, error.placed()).hint(error.hint).at(place)
     }
 }

@@ -1,16 +1,16 @@
-//! The places of a whole reply.
+//! The spans of a complete reply.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Sink};
 use crate::span::Span;
 
-/// The ranges of a reply: the fold of its events' places, as [`Message`](crate::Message) is of their texts.
+/// The spans of a reply: the fold of its events' spans, as [`Message`](crate::Message) is of their texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spans {
-    /// Of the thought; neighbours are joined.
+    /// Of the reasoning; neighbours are joined.
     pub reasoning: Vec<Span>,
-    /// Of the answer.
+    /// Of the content.
     pub content: Vec<Span>,
     /// Of the calls, in order.
     pub calls: Vec<CallSpans>,
@@ -19,29 +19,30 @@ pub struct Spans {
 /// The ranges of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSpans {
-    /// All that the call took: its header, its arguments, and what its body took behind them. Closers of its block lie outside.
+    /// The entire call: its header, its arguments, and what its body consumed after them. Closers of its block lie
+    /// outside.
     pub whole: Span,
-    /// Of the texts that are its arguments.
+    /// Of the texts of its arguments.
     pub arguments: Vec<Span>,
 }
 
-/// What a token of the output is, as one small number for masks over ids.
+/// The kind of an output token, as a small number for masks over ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum TokenKind {
-    /// Markers, and white space that is dropped.
+    /// Markers and dropped white space.
     #[default]
     Markup = 0,
-    /// The thought.
+    /// Reasoning.
     Reasoning = 1,
-    /// The answer.
+    /// Content.
     Content = 2,
-    /// All that a call took: its header, its arguments and their markup.
+    /// An entire call: its header, its arguments and their markup.
     Call = 3,
 }
 
 impl Spans {
-    /// All ranges with what they hold, in the order of the output.
+    /// All spans with their kinds, in the order of the output.
     pub(crate) fn by_kind(&self) -> Vec<(Span, TokenKind)> {
         let of = |spans: &[Span], kind| spans.iter().map(|span| (*span, kind)).collect::<Vec<_>>();
         let mut all = of(&self.reasoning, TokenKind::Reasoning);
@@ -52,7 +53,7 @@ impl Spans {
     }
 }
 
-/// Adds a range; one that touches the last is joined to it, an empty one says nothing.
+/// Adds a span; joins it to the last one if they touch, and ignores an empty one.
 fn add(spans: &mut Vec<Span>, span: Span) {
     match spans.last_mut() {
         _ if span.is_empty() => {}
@@ -62,7 +63,7 @@ fn add(spans: &mut Vec<Span>, span: Span) {
 }
 
 impl Sink for Spans {
-    /// An event without a place changes nothing.
+    /// An event without a span changes nothing.
     fn event(&mut self, _: Event<'_>) {}
 
     fn event_at(&mut self, event: Event<'_>, span: Span) {
@@ -86,7 +87,7 @@ impl Sink for Spans {
     }
 }
 
-/// Passes each event on to two sinks, as to a [`Message`](crate::Message) and its [`Spans`].
+/// Passes each event to two sinks, such as a [`Message`](crate::Message) and its [`Spans`].
 #[derive(Debug, Clone, Default)]
 pub struct Both<A, B>(pub A, pub B);
 

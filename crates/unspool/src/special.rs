@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-/// A token that is a text of its own in the vocabulary.
+/// A token that is a single entry of the vocabulary.
 #[derive(Debug, Clone)]
 pub(crate) struct Special {
     pub(crate) text: String,
-    /// It shows nowhere.
+    /// It never shows.
     pub(crate) hidden: bool,
-    /// The format has a use for it, so its text is put back where a backend left it out.
+    /// The format uses it, so the parser restores its text if a backend omits it.
     pub(crate) used: bool,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Special {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Specials {
     by_id: HashMap<u32, Special>,
-    /// One bit for each id up to the highest special one.
+    /// One bit per id up to the highest special one.
     bits: Vec<u64>,
 }
 

@@ -1,11 +1,11 @@
-//! "Did you mean …": near matches of a word that nobody knows.
+//! "Did you mean …": near matches of an unknown word.
 
-/// Near matches that a hint shows at most.
+/// Maximum number of near matches in a hint.
 const SHOWN: usize = 3;
-/// Likeness (0 to 1) from which a name counts as near.
+/// Minimum similarity (0 to 1) of a near match.
 const NEAR: f64 = 0.7;
 
-/// The known names most like `word`, the best first.
+/// The known names most similar to `word`, the best first.
 #[must_use]
 pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['-', '.', ' '], "_");

@@ -1,11 +1,12 @@
-//! The switches of a request: is the model to think?
+//! The switches of a request: whether the model should think.
 
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::format::file::Switches;
-use crate::request::{Request, RequestError};
+use crate::request::Request;
 
-/// The chat-template arguments as vLLM merges them: the top-level effort wins, and brings `enable_thinking` along.
+/// The chat-template arguments as vLLM merges them: the top-level effort takes precedence and sets `enable_thinking`.
 pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
     let mut kwargs = request.chat_template_kwargs.clone();
     if let Some(effort) = &request.reasoning_effort {
@@ -16,15 +17,15 @@ pub(crate) fn kwargs(request: &Request) -> Map<String, Value> {
 }
 
 /// Whether thinking is on for a request.
-pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, RequestError> {
+pub(crate) fn thinks(switches: &Switches, kwargs: &Map<String, Value>) -> Result<bool, Error> {
     let effort = kwargs.get("reasoning_effort");
     if let Some(effort) = effort
         && !switches.effort.is_empty()
         && !effort.as_str().is_some_and(|e| switches.effort.iter().any(|allowed| allowed == e))
     {
         let allowed = switches.effort.join("`, `");
-        return Err(RequestError::new(&format!("unsupported `reasoning_effort`: {effort}"))
-            .hint(&format!("this model's values are `{allowed}`")));
+        return Err(Error::request(&format!("unsupported `reasoning_effort`: {effort}"))
+            .hint(format!("this model's values are `{allowed}`")));
     }
     if let Some(effort) = effort.and_then(Value::as_str)
         && !switches.effort_off.is_empty()

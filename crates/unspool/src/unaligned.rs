@@ -1,9 +1,9 @@
 //! Ids that come before their text.
 //!
-//! A server that looks for stop texts holds back as much text as may become one, while the tokens go out at once. So ids wait
-//! here until their text has come. Where the vocabulary knows the tokens' bytes, each finds its own text. Where it does not,
-//! only special tokens have a text that is known: they wait for it, and ordinary ones stand where the text is that came with
-//! them, behind the special token that came before.
+//! A server that checks for stop sequences holds back text that may become one, while the tokens go out at once. So ids
+//! wait here until their text arrives. If the vocabulary has the tokens' bytes, each finds its own text. Otherwise only
+//! special tokens have a known text and wait for it; ordinary ones belong to the text that came with them, after the
+//! special token before them.
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -12,20 +12,20 @@ use crate::align::{TokenSink, places};
 use crate::plan::Plan;
 use crate::scan::Match;
 
-/// Most ids that wait; a server that gives none of their text has given up on it.
+/// Maximum number of waiting ids; beyond it the server will not send their text.
 const MOST: usize = 1 << 14;
-/// So many ids ahead are tried where a token's text is not what its bytes say.
+/// Number of ids to look ahead if a token's text differs from its bytes.
 const AHEAD: usize = 8;
 
-/// Ids and text that have not found each other yet.
+/// Ids and text that are not yet matched to each other.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Unaligned {
     ids: Vec<u32>,
     text: String,
     /// Without bytes: ordinary tokens that came without any text.
     behind: usize,
-    /// Without bytes: the special token that waits is a late one, and text before its own is that of older tokens. Else the
-    /// next text is its own, or the server has left it out.
+    /// Without bytes: the waiting special token is late, so text before its own belongs to older tokens. Otherwise the
+    /// next text is its own, or the server omitted it.
     late: bool,
 }
 
@@ -36,7 +36,7 @@ impl Unaligned {
         self.ids.is_empty() && self.text.is_empty()
     }
 
-    /// Whether the text is that of this one ordinary token, so that nothing has to be aligned.
+    /// Whether the text belongs to this one ordinary token, so that nothing needs alignment.
     #[inline]
     pub(crate) fn is_plain(&self, text: &str, id: u32, plan: &Plan) -> bool {
         self.is_empty()
@@ -45,12 +45,12 @@ impl Unaligned {
             && (plan.bytes(id).map_or(!plan.has_bytes(), |bytes| bytes == text.as_bytes()))
     }
 
-    /// Counts ordinary tokens, of unknown bytes, that came with this text.
+    /// Counts ordinary tokens of unknown bytes that came with this text.
     #[inline]
     pub(crate) fn count(&mut self, text: &str, count: usize) {
         match text.chars().next() {
             None => self.behind += count,
-            // The pieces of one character come without text until the last.
+            // The pieces of one character come without text until the last one.
             Some(first) => self.behind = self.behind.saturating_sub(first.len_utf8() - 1),
         }
     }
@@ -107,7 +107,7 @@ impl Unaligned {
         if places(text, ids, &plan.special).iter().all(Option::is_some) {
             return true;
         }
-        // Text for tokens behind a special one whose own is not there: the server leaves it out.
+        // Text for tokens after a special one whose own text is missing: the server omits it.
         self.behind == 0 && !text.is_empty() && ids.last().is_some_and(|last| !special(last))
     }
 
@@ -124,7 +124,7 @@ impl Unaligned {
             false => !rest.is_empty(),
         };
         if is_odd && fresh {
-            // Not the text of these tokens, byte for byte, and they came together.
+            // The text is not byte for byte that of these tokens, and they came together.
             return out.together(&text, &ids);
         }
         let mut from = 0;
@@ -169,7 +169,7 @@ impl Unaligned {
                 None if over && self.late => self.text.len(),
                 None if over || left_out => 0,
                 None => {
-                    // The text up to what may be its own is that of older tokens.
+                    // The text before the possible beginning of its own belongs to older tokens.
                     let cut = self.text.len() - begun;
                     out.ordinary(&self.text[..cut], &self.ids[..before]);
                     self.text.drain(..cut);
@@ -191,8 +191,8 @@ impl Unaligned {
     }
 }
 
-/// How long each token's text is, `None` where a special one was left out; as many as have all their text. A token that ends
-/// inside a character has no text of its own: the one that completes the character has all of it.
+/// The length of each token's text, `None` for an omitted special one; only for tokens whose text is complete. A token
+/// that ends inside a character has no text of its own: the token that completes the character has all of it.
 fn lengths(ids: &[u32], text: &str, (plan, first): (&Plan, bool), over: bool) -> Vec<Option<usize>> {
     let (mut lengths, mut at, mut given, mut sure) = (Vec::with_capacity(ids.len()), 0, 0, 0);
     let mut i = 0;
@@ -209,7 +209,7 @@ fn lengths(ids: &[u32], text: &str, (plan, first): (&Plan, bool), over: bool) ->
             length = Some(end - given);
             given = end;
         } else if !plan.special.contains(*id) {
-            // Its text is not what its bytes say: it ends where a later token's begins.
+            // Its text differs from its bytes: it ends where a later token's begins.
             let Some((ahead, end)) = resync(&ids[i + 1..], text, at, plan) else { break };
             lengths.extend(std::iter::once(Some(end - given)).chain((0..ahead).map(|_| Some(0))));
             (at, given, i) = (end, end, i + 1 + ahead);
@@ -226,8 +226,8 @@ fn lengths(ids: &[u32], text: &str, (plan, first): (&Plan, bool), over: bool) ->
     lengths
 }
 
-/// Whether a token's text stands at the start of `rest`: its bytes, or what a server shows for them. Tokenizers may drop the
-/// blank of the `first` token, and what is no UTF-8 is shown as replacement characters.
+/// Whether a token's text is at the start of `rest`: its bytes, or what a server shows for them. Tokenizers may drop
+/// the blank of the `first` token, and show invalid UTF-8 as replacement characters.
 fn shown(bytes: &[u8], rest: &[u8], first: bool) -> Match {
     let begins = |bytes: &[u8]| {
         if rest.starts_with(bytes) {
@@ -251,7 +251,7 @@ fn shown(bytes: &[u8], rest: &[u8], first: bool) -> Match {
     }
 }
 
-/// Where the next token stands whose bytes are in the text behind `at`: tokens before it, and its place.
+/// The next token whose bytes occur in the text after `at`: the number of tokens before it, and its position.
 fn resync(ids: &[u32], text: &str, at: usize, plan: &Plan) -> Option<(usize, usize)> {
     ids.iter().take(AHEAD).enumerate().find_map(|(ahead, id)| {
         let bytes = bytes_of(*id, plan).filter(|bytes| !bytes.is_empty())?;
@@ -260,7 +260,7 @@ fn resync(ids: &[u32], text: &str, at: usize, plan: &Plan) -> Option<(usize, usi
     })
 }
 
-/// Whether `rest` is the beginning of these tokens' text, whose tokens or text have not all come.
+/// Whether `rest` is the beginning of the text of these tokens, while more tokens or text may come.
 fn begins(rest: &str, ids: &[u32], (plan, first): (&Plan, bool)) -> bool {
     let mut rest = rest.as_bytes();
     for (i, id) in ids.iter().enumerate() {
@@ -271,7 +271,7 @@ fn begins(rest: &str, ids: &[u32], (plan, first): (&Plan, bool)) -> bool {
             Match::No => return false,
         }
     }
-    // The last tokens of a character are still to come.
+    // The last tokens of a character have not come yet.
     rest.len() < 4
 }
 
@@ -279,7 +279,7 @@ fn bytes_of(id: u32, plan: &Plan) -> Option<&[u8]> {
     plan.bytes(id).or_else(|| plan.special.text(id).map(|special| special.text.as_bytes()))
 }
 
-/// The last character border up to `at`.
+/// The last character boundary up to `at`.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -287,7 +287,7 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// How many bytes at the end of `text` may be the beginning of `own`.
+/// How many bytes at the end of `text` may begin `own`.
 fn begun(text: &str, own: &str) -> usize {
     let most = text.len().min(own.len().saturating_sub(1));
     (1..=most).rev().find(|n| own.is_char_boundary(*n) && text.ends_with(&own[..*n])).unwrap_or(0)

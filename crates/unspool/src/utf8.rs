@@ -1,24 +1,24 @@
-//! Bytes to text: a character may be spread over tokens.
+//! Bytes to text: a character may span several tokens.
 
 use serde::{Deserialize, Serialize};
 
-/// Joins bytes to characters; keeps at most three bytes of one that is not complete.
+/// Joins bytes to characters; holds at most three bytes of an incomplete one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Assembler {
     pending: Vec<u8>,
 }
 
-/// What was replaced.
+/// The replaced sequences.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Odd {
     /// Ill-formed sequences that became U+FFFD.
     pub(crate) replaced: usize,
-    /// By how many bytes the text is longer than its bytes were.
+    /// Length of the text minus length of its bytes.
     pub(crate) grown: i64,
 }
 
 impl Assembler {
-    /// Appends the characters that are complete now.
+    /// Appends the characters that are now complete.
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut String) -> Odd {
         if self.pending.is_empty()
             && let Ok(text) = std::str::from_utf8(bytes)
@@ -33,7 +33,7 @@ impl Assembler {
         while let Some(chunk) = chunks.next() {
             out.push_str(chunk.valid());
             let bad = chunk.invalid();
-            // At the end more bytes may make a character of them.
+            // At the end, more bytes may complete a character.
             let mut is_open =
                 || chunks.peek().is_none() && std::str::from_utf8(bad).is_err_and(|e| e.error_len().is_none());
             if !bad.is_empty() && is_open() {
@@ -47,12 +47,12 @@ impl Assembler {
         odd
     }
 
-    /// Whether these bytes leave an incomplete character as it is: they begin another one.
+    /// Whether these bytes begin another character, so that the incomplete one stays incomplete.
     pub(crate) fn is_cut_off_by(&self, bytes: &[u8]) -> bool {
         !self.pending.is_empty() && bytes.first().is_some_and(|byte| byte & 0xC0 != 0x80)
     }
 
-    /// No byte of the incomplete character will come: it becomes U+FFFD.
+    /// Replaces the incomplete character by U+FFFD, because no more bytes of it will come.
     pub(crate) fn flush(&mut self, out: &mut String) -> Odd {
         let len = std::mem::take(&mut self.pending).len();
         if len == 0 {

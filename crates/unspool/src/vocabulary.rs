@@ -1,4 +1,4 @@
-//! What is known of a tokenizer's vocabulary.
+//! The known part of a tokenizer's vocabulary.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// What is known of a tokenizer's vocabulary.
+/// The known part of a tokenizer's vocabulary.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    /// Texts that are single entries, with their ids (special and added tokens, as far as known).
+    /// Texts that are single entries, with their ids (special and added tokens, if known).
     pub special: HashMap<String, u32>,
     /// Special tokens that never show in any field unless the format uses them.
     pub hidden: Vec<String>,
-    /// Bytes of each token, for deltas that carry ids only. Missing: text must come with them.
+    /// Bytes of each token, for deltas with ids alone. `None`: deltas need text.
     pub bytes: Option<TokenBytes>,
 }
 
 impl Vocabulary {
-    /// The added tokens that a `tokenizer_config.json` declares; the rest of the vocabulary is not known from it.
+    /// The added tokens that a `tokenizer_config.json` declares; it does not list the rest of the vocabulary.
     #[must_use]
     pub fn of_tokenizer_config(config: &Value) -> Self {
         let mut vocabulary = Self::default();
@@ -48,17 +48,17 @@ pub struct TokenBytes {
 
 #[derive(Default)]
 struct Table {
-    /// All tokens' bytes, one behind the other.
+    /// All tokens' bytes, concatenated.
     bytes: Vec<u8>,
-    /// Where each token's bytes end and how many they are; [`MISSING`] for an id without an entry.
+    /// The end and length of each token's bytes; [`MISSING`] for an id without an entry.
     spans: Vec<(u32, u32)>,
-    /// The id of each span, ascending, where ids are too far apart for a place each.
+    /// The id of each span, ascending, if the ids are too sparse for a direct index.
     ids: Option<Vec<u32>>,
 }
 
-/// The length of an entry that is not there.
+/// The length of a missing entry.
 const MISSING: u32 = u32::MAX;
-/// Ids may be so many times as many as entries before they are looked up in a list.
+/// Maximum ratio of ids to entries for a direct index.
 const SPREAD: usize = 4;
 
 impl TokenBytes {
@@ -85,7 +85,7 @@ impl TokenBytes {
         })
     }
 
-    /// How many tokens there are.
+    /// Number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.spans.iter().filter(|(_, length)| *length != MISSING).count()
@@ -98,21 +98,21 @@ impl TokenBytes {
     }
 }
 
-/// The last of several entries for one id counts.
+/// Of several entries for one id the last one counts.
 impl<B: AsRef<[u8]>> FromIterator<(u32, B)> for TokenBytes {
     fn from_iter<I: IntoIterator<Item = (u32, B)>>(entries: I) -> Self {
         let mut bytes = Vec::new();
         let mut listed: Vec<(u32, (u32, u32))> = Vec::new();
         for (id, entry) in entries {
             bytes.extend_from_slice(entry.as_ref());
-            // Beyond 4 GiB a table has no place for an entry; no vocabulary comes near.
+            // Beyond 4 GiB the table cannot hold an entry; no vocabulary comes near.
             let (Ok(end), Ok(length)) = (u32::try_from(bytes.len()), u32::try_from(entry.as_ref().len())) else {
                 break;
             };
             listed.push((id, (end, length)));
         }
         bytes.shrink_to_fit();
-        // A stable sort, so that the last of equal ids stays the last.
+        // The sort is stable, so the last of equal ids stays last.
         listed.sort_by_key(|(id, _)| *id);
         listed.reverse();
         listed.dedup_by_key(|(id, _)| *id);
@@ -146,7 +146,7 @@ impl<B: AsRef<[u8]>> From<HashMap<u32, B>> for TokenBytes {
     }
 }
 
-/// A vocabulary is too long to be shown.
+/// A vocabulary is too long to print.
 impl fmt::Debug for TokenBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenBytes({} tokens)", self.len())

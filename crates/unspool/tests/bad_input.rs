@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use unspool::setup::SetupErrorKind;
+use unspool::ErrorKind;
 use unspool::{
     Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Parser, Prompt, Registry, Request, Setup, Vocabulary,
 };
@@ -217,7 +217,7 @@ fn a_broken_format_file_names_the_file_the_line_and_the_key() {
     ];
     for (text, place, piece) in cases {
         let error = Registry::builtin().add("my.toml", text).expect_err(text);
-        assert_eq!(error.kind, SetupErrorKind::BadFormat, "{error}");
+        assert_eq!(error.kind, ErrorKind::BadFormat, "{error}");
         assert!(error.message.starts_with(place) && error.message.contains(piece), "{text}gives {error}");
     }
 }
@@ -267,7 +267,7 @@ fn an_unknown_name_lists_near_ones() {
     let error = Registry::builtin()
         .pair(&Setup { tool_parser: Some("qwen3-coder".into()), ..Setup::default() })
         .expect_err("no such name");
-    assert_eq!(error.kind, SetupErrorKind::UnknownName);
+    assert_eq!(error.kind, ErrorKind::UnknownName);
     assert!(error.hint.is_some_and(|hint| hint.contains("`qwen3_coder`")));
 }
 
@@ -282,7 +282,7 @@ fn a_snapshot_of_another_format_is_refused() {
     let saved = parser(&hermes).snapshot();
     assert!(parser(&hermes).restore(saved.clone()).is_ok());
     let refusal = parser(&glm).restore(saved).expect_err("another format");
-    assert!(refusal.contains("other formats"), "{refusal}");
+    assert!(refusal.message.contains("other formats"), "{refusal}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_saved_state_with_a_foreign_number_is_refused() {
                 format!("{}7{}{}", &body[..at], if &body[at..=at] == "7" { "7" } else { "" }, &body[at + 1..]).into();
             let snapshot = serde_json::from_value(changed).expect("a snapshot by its outer form");
             let refusal = parser(&pair).restore(snapshot).expect_err("a foreign number");
-            assert!(refusal.contains("not as a parser wrote it"), "{refusal}");
+            assert!(refusal.message.contains("not as a parser wrote it"), "{refusal}");
         }
         assert!(parser(&pair).restore(serde_json::from_value(saved).expect("the same")).is_ok());
     }
@@ -312,7 +312,7 @@ fn a_saved_state_of_an_older_layout_is_refused_by_its_version() {
     for older in [json!({"version": 1, "format": 7, "machine": null, "memory": {"hold": ""}}), json!({"version": 99})] {
         let snapshot = serde_json::from_value(older).expect("a version");
         let refusal = parser(&pair).restore(snapshot).expect_err("another version");
-        assert!(refusal.starts_with("the snapshot has version "), "{refusal}");
+        assert!(refusal.message.starts_with("the snapshot has version "), "{refusal}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool::setup::SetupErrorKind;
+use unspool::ErrorKind;
 use unspool::{Checkpoint, Half, Registry};
 
 /// Each template, and the names that are right for it. `-`: its model writes nothing of the kind, or in a way that no format
@@ -119,7 +119,7 @@ fn detected(half: Half, checkpoint: &Checkpoint<'_>) -> String {
     match Registry::builtin().detect(half, checkpoint) {
         Ok(found) => found.name,
         Err(error) => {
-            assert_eq!(error.kind, SetupErrorKind::Unsure, "{error}");
+            assert_eq!(error.kind, ErrorKind::Unsure, "{error}");
             assert!(error.hint.is_some_and(|hint| hint.contains(half.flag())), "{}", error.message);
             "-".to_owned()
         }

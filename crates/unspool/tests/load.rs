@@ -1,7 +1,7 @@
 //! Format files that can be read and make no sense: each is refused with its line and a hint.
 
-use unspool::setup::SetupErrorKind;
-use unspool::{Registry, SetupError};
+use unspool::Registry;
+use unspool::{Error, ErrorKind};
 
 /// A tools half with these lines.
 fn tools(lines: &str) -> String {
@@ -16,7 +16,7 @@ fn reasoning(lines: &str) -> String {
     )
 }
 
-fn error(file: &str) -> SetupError {
+fn error(file: &str) -> Error {
     let error = Registry::builtin().add("my.toml", file).err();
     error.unwrap_or_else(|| panic!("{file}is loaded"))
 }
@@ -24,7 +24,7 @@ fn error(file: &str) -> SetupError {
 #[track_caller]
 fn refused(file: &str, line: usize, key: &str, what: &str) {
     let error = error(file);
-    assert_eq!(error.kind, SetupErrorKind::BadFormat, "{error}");
+    assert_eq!(error.kind, ErrorKind::BadFormat, "{error}");
     let place = format!("my.toml:{line}: `{key}`: ");
     assert!(error.message.starts_with(&place) && error.message.contains(what), "{file}gives {error}");
     assert!(error.hint.is_some(), "{error}");

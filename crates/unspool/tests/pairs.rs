@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use unspool::setup::SetupErrorKind;
-use unspool::{Half, Pair, Registry, Request, Setup, SetupError, Vocabulary};
+use unspool::{Error, ErrorKind};
+use unspool::{Half, Pair, Registry, Request, Setup, Vocabulary};
 use unspool::{Level, Required};
 
 fn setup(reasoning: Option<&str>, tools: Option<&str>) -> Setup {
     Setup { reasoning_parser: reasoning.map(str::to_owned), tool_parser: tools.map(str::to_owned), ..Setup::default() }
 }
 
-fn pair(reasoning: Option<&str>, tools: Option<&str>) -> Result<Pair, SetupError> {
+fn pair(reasoning: Option<&str>, tools: Option<&str>) -> Result<Pair, Error> {
     Registry::builtin().pair(&setup(reasoning, tools))
 }
 
@@ -70,7 +70,7 @@ fn forced_calls_and_levels_are_what_the_files_say() {
 fn a_vocabulary_without_the_markers_is_refused_by_name() {
     let r1 = pair(Some("deepseek_r1"), Some("deepseek_v3")).expect("a pair");
     let error = r1.check_vocabulary(|token| token == "<think>", "org/model").expect_err("tokens are missing");
-    assert_eq!(error.kind, SetupErrorKind::MissingTokens);
+    assert_eq!(error.kind, ErrorKind::MissingTokens);
     assert_eq!(
         error.message,
         "the tokenizer of org/model does not fit: --reasoning-parser deepseek_r1 needs the token `</think>`; \
@@ -150,7 +150,7 @@ fn pairs_that_are_known_to_work_bring_no_warning() {
 fn a_checkpoint_without_its_template_is_told_apart_from_a_bad_file() {
     for name in ["hf", "beam"] {
         let error = pair(Some(name), None).expect_err("no template");
-        assert_eq!(error.kind, SetupErrorKind::BadCheckpoint);
+        assert_eq!(error.kind, ErrorKind::BadCheckpoint);
         assert!(error.message.starts_with(&format!("--reasoning-parser {name}: ")), "{error}");
     }
     let config =
@@ -158,7 +158,7 @@ fn a_checkpoint_without_its_template_is_told_apart_from_a_bad_file() {
     let error = Registry::builtin()
         .pair(&Setup { tokenizer_config: config, ..setup(None, Some("beam")) })
         .expect_err("a bad template");
-    assert_eq!(error.kind, SetupErrorKind::BadCheckpoint);
+    assert_eq!(error.kind, ErrorKind::BadCheckpoint);
     assert!(error.message.starts_with("--tool-call-parser beam: ") && error.hint.is_some(), "{error}");
 }
 
@@ -168,7 +168,7 @@ fn bound_families_are_not_mixed() {
         [("hf", "beam"), ("beam", "hf"), ("beam", "hermes"), ("qwen3", "muse"), ("muse", "openai")]
     {
         let error = pair(Some(reasoning), Some(tools)).expect_err("two families");
-        assert_eq!(error.kind, SetupErrorKind::BadPair);
+        assert_eq!(error.kind, ErrorKind::BadPair);
         for part in [format!("--reasoning-parser {reasoning}"), format!("--tool-call-parser {tools}")] {
             assert!(error.message.contains(&part), "{error}");
         }

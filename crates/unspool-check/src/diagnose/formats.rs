@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use unspool::Error;
 use unspool::format::file::FormatFile;
-use unspool::{Half, Pair, Registry, Setup, SetupError};
+use unspool::{Half, Pair, Registry, Setup};
 
 use super::stripped::{self, Skeleton};
 use crate::marks;
@@ -90,7 +91,7 @@ impl Formats {
     ///
     /// # Errors
     /// What [`Registry::pair`] says.
-    pub fn compose(&self, reasoning: Option<&str>, tools: Option<&str>) -> Result<Pair, SetupError> {
+    pub fn compose(&self, reasoning: Option<&str>, tools: Option<&str>) -> Result<Pair, Error> {
         let setup = Setup {
             reasoning_parser: reasoning.map(str::to_owned),
             tool_parser: tools.map(str::to_owned),

@@ -37,7 +37,8 @@ pub use report::{Cause, Check, Evidence, Given, Outcome, Report, Subject, Verdic
 pub use served::Served;
 
 use serde_json::Value;
-use unspool::{Checkpoint, RequestError};
+use unspool::Checkpoint;
+use unspool::Error;
 use unspool_text::Prompter;
 
 use survey::Survey;
@@ -109,7 +110,7 @@ pub struct Server {
 ///
 /// # Errors
 /// A field of the request that is of the wrong kind.
-pub fn diagnose(question: &Question<'_>) -> Result<Report, RequestError> {
+pub fn diagnose(question: &Question<'_>) -> Result<Report, Error> {
     let survey = Survey::new(question)?;
     let checks = checks::all(&survey);
     let verdict = verdict::of(&survey, &checks);

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use unspool::Error;
 use unspool::{
-    Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Prompt, Request, RequestError, Setup, ToolChoice,
-    Vocabulary,
+    Delta, DiagnosticKind, FinishReason, Half, Message, Pair, Prompt, Request, Setup, ToolChoice, Vocabulary,
 };
 
 use super::formats::{Formats, Names, folded};
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// A field of the request that is of the wrong kind.
-    pub(super) fn new(formats: &'a Formats, fields: &Value, prompt: Option<&'a str>) -> Result<Self, RequestError> {
+    pub(super) fn new(formats: &'a Formats, fields: &Value, prompt: Option<&'a str>) -> Result<Self, Error> {
         let mut fields = fields.clone();
         let knows_tools = fields.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
         if !knows_tools {
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An output in pieces of `size` bytes at least; 0: whole.
-    pub(super) fn read(&self, pair: &Pair, text: &str, size: usize) -> Result<Reading, RequestError> {
+    pub(super) fn read(&self, pair: &Pair, text: &str, size: usize) -> Result<Reading, Error> {
         let mut parser = pair.parser(&self.request, self.prompt.map_or(Prompt::Unknown, Prompt::Text))?;
         let mut message = Message::default();
         let mut rest = text;

@@ -1,6 +1,7 @@
 //! Everything that the checks and the verdict go by, found out once.
 
-use unspool::{DiagnosticKind, Half, Pair, RequestError, SetupError};
+use unspool::Error;
+use unspool::{DiagnosticKind, Half, Pair};
 
 use super::input::Output;
 use super::rank::{Entry, Ranking, Reader, Reading};
@@ -19,7 +20,7 @@ pub(super) struct Survey<'a> {
     /// The names of the halves, from the flags.
     pub(super) named: [Option<&'a str>; 2],
     /// The pair of these names, or why there is none; `None`: no name is given.
-    pub(super) pair: Option<Result<Pair, SetupError>>,
+    pub(super) pair: Option<Result<Pair, Error>>,
     pub(super) ranking: Vec<Entry>,
     /// How the pair of the flags reads the outputs.
     pub(super) own: Option<Entry>,
@@ -52,7 +53,7 @@ impl View<'_> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn new(question: &Question<'a>) -> Result<Self, RequestError> {
+    pub(super) fn new(question: &Question<'a>) -> Result<Self, Error> {
         let formats = question.formats;
         let named = [
             question.reasoning_parser.or(question.served.and_then(|served| served.reasoning_parser.as_deref())),

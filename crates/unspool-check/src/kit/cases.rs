@@ -1,9 +1,10 @@
 //! The cases of a format, to which any implementation can be held: its examples, and messages that are made up and written in it.
 
 use serde_json::{Map, Value, json};
+use unspool::Error;
 use unspool::format::file::Example;
 use unspool::sample::{Parts, Sampler};
-use unspool::{Half, Pair, Registry, Request, Setup, SetupError};
+use unspool::{Half, Pair, Registry, Request, Setup};
 
 use super::reading::{Read, Reader};
 use super::trial::Effort;
@@ -15,12 +16,7 @@ use super::writing::tools;
 ///
 /// # Errors
 /// An unknown name, or halves that cannot work together.
-pub fn cases(
-    registry: &Registry,
-    name: &str,
-    reasoning: Option<&str>,
-    effort: Effort,
-) -> Result<Vec<Value>, SetupError> {
+pub fn cases(registry: &Registry, name: &str, reasoning: Option<&str>, effort: Effort) -> Result<Vec<Value>, Error> {
     let is_tools = registry.words(Half::Tools, name).is_ok();
     let tools_name = is_tools.then(|| name.to_owned());
     let half = if is_tools { Half::Tools } else { Half::Reasoning };

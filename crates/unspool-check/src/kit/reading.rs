@@ -1,8 +1,9 @@
 //! Reads texts in every way that they can be cut.
 
 use serde_json::Value;
+use unspool::Error;
 use unspool::format::file::Example;
-use unspool::{Delta, FinishReason, Message, Pair, Prompt, Request, RequestError, Snapshot, ToolCall};
+use unspool::{Delta, FinishReason, Message, Pair, Prompt, Request, Snapshot, ToolCall};
 
 /// Longest text whose every cut in two is tried.
 const SHORT: usize = 2000;
@@ -26,11 +27,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The text in pieces; `saved`: the state goes through JSON into a new parser behind each of them.
-    pub(super) fn pieces<'t>(
-        &self,
-        pieces: impl IntoIterator<Item = &'t str>,
-        saved: bool,
-    ) -> Result<Read, RequestError> {
+    pub(super) fn pieces<'t>(&self, pieces: impl IntoIterator<Item = &'t str>, saved: bool) -> Result<Read, Error> {
         let make = || self.pair.parser(self.request, self.prompt.map_or(Prompt::Unknown, Prompt::Text));
         let mut parser = make()?;
         let mut message = Message::default();
@@ -55,12 +52,12 @@ impl Reader<'_> {
     }
 
     /// The text at once.
-    pub(super) fn whole(&self, text: &str) -> Result<Read, RequestError> {
+    pub(super) fn whole(&self, text: &str) -> Result<Read, Error> {
         self.pieces([text], false)
     }
 
     /// As [`Reader::changed`], and every cut in two.
-    pub(super) fn changed_anywhere(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, RequestError> {
+    pub(super) fn changed_anywhere(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, Error> {
         if let Some(changed) = self.changed(text, whole)? {
             return Ok(Some(changed));
         }
@@ -74,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// The first way to cut the text that changes what is read, with what is read then.
-    pub(super) fn changed(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, RequestError> {
+    pub(super) fn changed(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, Error> {
         for size in [1, 2, 5] {
             let read = self.pieces(chunks(text, size), false)?;
             if read != *whole {

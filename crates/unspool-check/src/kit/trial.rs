@@ -1,8 +1,9 @@
 //! Everything that a format file is held to.
 
 use serde::Serialize;
+use unspool::Error;
 use unspool::format::file::FormatFile;
-use unspool::{Half, Pair, Registry, Setup, SetupError};
+use unspool::{Half, Pair, Registry, Setup};
 
 use super::{examples, laws, use_of_words, writing};
 use crate::diagnose::Outcome;
@@ -158,7 +159,7 @@ pub fn test(base: &Registry, path: &str, text: &str, effort: Effort) -> Tested {
     out
 }
 
-fn told(error: &SetupError) -> Vec<String> {
+fn told(error: &Error) -> Vec<String> {
     error.hint.iter().map(|hint| format!("hint: {hint}")).collect()
 }
 

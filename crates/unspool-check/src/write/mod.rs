@@ -19,8 +19,9 @@ mod values;
 
 use std::fmt;
 
+use unspool::Error;
 use unspool::format::file::Switches;
-use unspool::{Half, Pair, Registry, Setup, SetupError};
+use unspool::{Half, Pair, Registry, Setup};
 
 use self::family::Family;
 use self::jinja::{Jinja, list};
@@ -46,7 +47,7 @@ pub enum WriteError {
     /// The format file says nothing of turns.
     NoTurns,
     /// The names make no pair.
-    Setup(SetupError),
+    Setup(Error),
     /// A flavour that the format does not have; those that it has.
     Flavour(String, Vec<String>),
     /// No name at all.

@@ -1,4 +1,4 @@
-//! `unspool diagnose`: why calls or thoughts do not arrive.
+//! `unspool diagnose`: why tool calls or reasoning do not arrive.
 
 mod picture;
 mod url;
@@ -24,27 +24,27 @@ Examples:
   unspool diagnose stream.log --model-dir models/qwen3 --serve-args \"$(cat serve.sh)\"
   unspool diagnose --url http://127.0.0.1:8000 --request request.json --model-dir models/qwen3 --json
 
-Exit codes: 0 nothing is wrong, 1 something is, 2 it could not look: the command line, or a file that it names, is wrong.";
+Exit codes: 0 nothing is wrong, 1 something is, 2 it could not check: the command line, or a file that it names, is wrong.";
 
-/// What to look at, and what is known.
+/// The input and what is known about it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Raw output, a body of one of the APIs, a log of server-sent events, JSON lines or a recording; `-` or nothing: standard
+    /// Raw output, a response body, a log of server-sent events, JSON Lines or a recording; `-` or nothing: standard
     /// input
     file: Option<PathBuf>,
 
     #[command(flatten)]
     names: ParserNames,
 
-    /// The line that starts the server, or its flags
+    /// The command line that starts the server, or its flags
     #[arg(long, value_name = "LINE", allow_hyphen_values = true, help_heading = "Server")]
     serve_args: Option<String>,
 
-    /// A running vLLM or compatible server: it is asked whole, as a stream, and raw
+    /// A running vLLM or compatible server, queried whole, streamed and raw
     #[arg(long, value_name = "URL", conflicts_with = "file", help_heading = "Server")]
     url: Option<String>,
 
-    /// The key that the server of --url wants
+    /// API key for the server of --url
     #[arg(long, value_name = "KEY", requires = "url", help_heading = "Server")]
     api_key: Option<String>,
 
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ID", help_heading = "Model")]
     model: Option<String>,
 
-    /// The folder of the checkpoint, or its chat template alone
+    /// Folder of the checkpoint, or only its chat template
     #[arg(long, value_name = "DIR", help_heading = "Model")]
     model_dir: Option<PathBuf>,
 
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     request: Option<PathBuf>,
 
-    /// File with the rendered prompt, or its end
+    /// File with the rendered prompt or its end
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     prompt: Option<PathBuf>,
 
@@ -76,7 +76,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Looks, and says what is wrong.
+/// Diagnoses the input and prints the report.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let report = progress::during("looking", || options.report())?;
     let text = if options.json {

@@ -1,4 +1,4 @@
-//! A diagnosis for people.
+//! Prints a diagnosis for people.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// Ranks that are shown.
+/// Number of ranks to show.
 const RANKS: usize = 3;
 
 /// The report as text.
@@ -61,7 +61,7 @@ fn evidence(out: &mut String, one: &Evidence) {
     let _ = writeln!(out, "      {DIM}{place}{DIM:#}  {:?}", one.text);
 }
 
-/// The best entries; those that read alike in one line.
+/// The best entries; equivalent ones share a line.
 fn ranking(out: &mut String, entries: &[Entry]) {
     let Some(_) = entries.first().filter(|best| best.calls > 0 || best.reasoning_parser.is_some()) else { return };
     let _ = writeln!(out, "\nhow the formats read it, the best first");

@@ -1,5 +1,5 @@
-//! Asks a running server the same request in several ways: the chat route whole and as a stream, and the completions route
-//! raw, with special tokens kept.
+//! Sends one request to a running server in several ways: to the chat API whole and streamed, and to the completions
+//! API raw, with special tokens.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use unspool_text::{PromptRequest, Prompter};
 
 use crate::failure::Failure;
 
-/// Longest silence of the server.
+/// Maximum silence of the server.
 const SILENCE: Duration = Duration::from_secs(120);
-/// Most bytes of an answer.
+/// Maximum size of an answer, in bytes.
 const LONGEST: usize = 16 << 20;
-/// Most tokens of an answer, unless the request says.
+/// Default maximum number of tokens.
 const TOKENS: u64 = 1024;
 
-/// What the server said.
+/// The server's answers.
 pub(super) struct Asked {
     pub(super) input: Input,
     pub(super) server: Server,
@@ -25,14 +25,14 @@ pub(super) struct Asked {
     pub(super) request: Value,
 }
 
-/// Asks.
+/// Queries the server.
 pub(super) fn ask(
     url: &str,
     key: Option<&str>,
     request: &Value,
     prompter: Option<&Prompter>,
 ) -> Result<Asked, Failure> {
-    // The first provider that is installed stays.
+    // If a provider is already installed, it stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .read_timeout(SILENCE)
@@ -45,7 +45,7 @@ pub(super) fn ask(
     runtime.map_err(|error| Failure::Io(format!("cannot start: {error}")))?.block_on(line.all(request, prompter))
 }
 
-/// The way to the server.
+/// A connection to the server.
 struct Line {
     client: reqwest::Client,
     base: String,
@@ -77,7 +77,7 @@ impl Line {
         Ok(Asked { input, server, prompt, request })
     }
 
-    /// The prompt for a raw completion, as text or as tokens, and as text for the parser.
+    /// The prompt for a raw completion, as text or tokens, and its text for the parser.
     async fn prompt(&self, request: &Value, prompter: Option<&Prompter>) -> (Option<Value>, Option<String>) {
         if let Some(text) = prompter.and_then(|prompter| rendered(prompter, request)) {
             return (Some(json!(text)), Some(text));
@@ -101,7 +101,7 @@ impl Line {
         (Some(tokens).filter(Value::is_array), text)
     }
 
-    /// The model's own text.
+    /// The raw output of the model.
     async fn raw(&self, request: &Value, prompt: Value) -> Option<String> {
         let body = json!({
             "model": request["model"], "prompt": prompt, "max_tokens": request["max_tokens"], "temperature": 0, "seed": 0,
@@ -117,7 +117,7 @@ impl Line {
 
     async fn get(&self, path: &str) -> Result<Value, Failure> {
         let text = self.send(self.client.get(format!("{}{path}", self.base)), path).await?;
-        serde_json::from_str(&text).map_err(|error| unfit(path, &format!("its answer is no JSON: {error}")))
+        serde_json::from_str(&text).map_err(|error| unfit(path, &format!("its answer is not JSON: {error}")))
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<String, Failure> {
@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// The reason at the bottom of an error.
+/// The root cause of an error.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -167,7 +167,7 @@ fn read(text: &str) -> Result<Input, Failure> {
     Input::read(text).map_err(|error| Failure::usage(format!("--url: {}", error.message), error.hint))
 }
 
-/// The request with what it lacks: a model, a question with a tool, an end.
+/// Completes the request: adds a model, a question with a tool, and a limit of tokens if they are missing.
 fn whole_request(request: &Value, models: &Value) -> Value {
     let mut out = request.as_object().cloned().unwrap_or_default();
     let set = |out: &mut Map<String, Value>, key: &str, value: Value| {

@@ -1,4 +1,4 @@
-//! `unspool formats FILE`: whether a format file of one's own reads its worked examples as it says.
+//! `unspool formats FILE`: runs the examples of the user's own format file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,22 +11,22 @@ use unspool::{Delta, FinishReason, Half, Message, Prompt, Registry, Request, Set
 use crate::failure::{Failure, warn};
 use crate::files;
 
-/// What came of a file.
+/// The result for a file.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
     file: String,
     reasoning: Vec<String>,
     tools: Vec<String>,
-    /// For each example what was read otherwise; none: it is true.
+    /// The differences of each example; none: it passes.
     examples: Vec<Vec<String>>,
 }
 
-/// Whether a name is meant as a file's.
+/// Whether a name means a file.
 pub(super) fn is_file(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
-/// Loads a file and reads its examples.
+/// Loads a file and runs its examples.
 pub(super) fn tried(registry: &mut Registry, path: &str) -> Result<Tried, Failure> {
     let known = registry.warnings().len();
     let names = registry.add(path, &files::text("FILE", Path::new(path))?)?;
@@ -70,7 +70,7 @@ impl Tried {
     }
 }
 
-/// What an example's text is read as, where that is not what it says; in one piece and character by character.
+/// The differences between an example's expected and actual result, parsed whole and character by character.
 fn differences(registry: &Registry, words: &FormatFile, example: &Example) -> Result<Vec<String>, Failure> {
     let names = example.parsers(words);
     let setup = Setup {

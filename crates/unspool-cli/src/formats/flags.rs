@@ -1,4 +1,4 @@
-//! Which flags a model needs: by its id, its folder, its chat template, or another server's name for its format.
+//! The flags for a model, found by its id, its folder, its chat template, or another server's name for its format.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::json;
 use crate::failure::Failure;
 use crate::place::Place;
 
-/// What a model, or what another server calls by this name, is read with.
+/// The parsers for a model, or for another server's name.
 #[derive(Debug, Serialize)]
 struct Flags<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,15 +24,15 @@ struct Flags<'a> {
     also: Of<Vec<String>>,
 }
 
-/// Something of both halves.
+/// A value for each half.
 #[derive(Debug, Serialize)]
 struct Of<T> {
     reasoning: T,
     tools: T,
 }
 
-/// The flags that belong to an alias or a model, which may be an id, a folder, or a file with a chat template; `None`: no
-/// format lists it.
+/// The flags for an alias or a model. A model is an id, a folder, or a file with a chat template. `None`: no format
+/// lists it.
 pub(super) fn of(registry: &Registry, name: &str, as_json: bool) -> Result<Option<String>, Failure> {
     let alias = |half| {
         let own = registry.alias(half, name)?;
@@ -54,7 +54,7 @@ pub(super) fn of(registry: &Registry, name: &str, as_json: bool) -> Result<Optio
     told(name, is_alias, &found, as_json).map(Some)
 }
 
-/// By the files, and where these say nothing by the folder's name.
+/// Finds the parsers by the files, or by the folder's name if they do not say.
 fn of_place(registry: &Registry, path: &str) -> Result<[Option<Found>; 2], Failure> {
     let place = Place::open("--model", Path::new(path), None)?;
     let found = place.with_checkpoint(|checkpoint| {

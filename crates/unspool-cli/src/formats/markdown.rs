@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const HEAD: &str = "\
 # All names
 
-Made from the [format files](../formats) by `unspool formats --markdown`; the words are explained in [format-language.md](format-language.md), and
+Generated from the [format files](../formats) by `unspool formats --markdown`. [format-language.md](format-language.md) explains the keys, and
 `unspool formats NAME` shows one format in full.
 
 ";
@@ -24,8 +24,8 @@ pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure>
     let callers: Vec<(&Row, &Calls)> = rows.iter().filter_map(|row| Some((row, row.tools.as_ref()?))).collect();
     let _ = writeln!(out, "## Reasoning: the {} names of `--reasoning-parser`\n", thinkers.len());
     out.push_str(
-        "*begins in*: where a reply begins if the prompt says nothing. *switches*: the request's words that turn thinking on or off, and how it is \
-         without. *cut off*: what a thought is that the output's end cuts off.\n\n",
+        "*begins in*: where a reply begins if the prompt says nothing. *switches*: the request's fields that switch thinking, and the default. \
+         *cut off*: the field of a thought that the end of the output cuts off.\n\n",
     );
     out.push_str("| name | opener | closer | begins in | switches | cut off | file |\n|---|---|---|---|---|---|---|\n");
     for (row, thinking) in thinkers {
@@ -67,10 +67,10 @@ pub(super) fn page(registry: &Registry, rows: &[Row]) -> Result<String, Failure>
     Ok(out)
 }
 
-/// Where the chat template of a format comes from.
+/// The source of a format's chat template.
 fn template(registry: &Registry, name: &str) -> Result<String, Failure> {
     let words = registry.words(Half::Tools, name)?;
-    // What tells a template from others is known from one that the checkpoints bring.
+    // If a rule identifies the template, checkpoints bring one.
     let told = words.detect.iter().any(|rule| rule.tools.as_deref() == Some(name) && !rule.template.is_empty());
     let mut said = Vec::new();
     if told || words.bound && words.checkpoint.is_none() {
@@ -86,17 +86,17 @@ fn template(registry: &Registry, name: &str) -> Result<String, Failure> {
     Ok(if said.is_empty() { "needs one".to_owned() } else { said.join("; ") })
 }
 
-/// The names that other servers have for these.
+/// Other servers' names for these.
 fn aliases(registry: &Registry, half: Half) -> String {
     let all = registry.aliases(half);
     let listed: Vec<String> = all.iter().map(|(alias, name)| format!("{} for {}", code(alias), code(name))).collect();
-    format!("\nOther servers' names, read with a warning: {}.\n", listed.join(", "))
+    format!("\nOther servers' names, accepted with a warning: {}.\n", listed.join(", "))
 }
 
-/// Which names belong to which models: a glob read as a model's name.
+/// The names for each model; a glob stands for a model's name.
 fn models(registry: &Registry) -> Result<String, Failure> {
     let mut out = "## Models: which flags they need\n\n\
-                   A name that is not here: `unspool formats MODEL`, or `auto`, which looks into the model's own files. An empty cell: leave the flag out.\n\n\
+                   For other models use `unspool formats MODEL`, or `auto`, which reads the model's own files. An empty cell: leave the flag out.\n\n\
                    | model | `--reasoning-parser` | `--tool-call-parser` |\n|---|---|---|\n"
         .to_owned();
     let models = registry.models()?;
@@ -113,7 +113,7 @@ fn file(path: &str) -> String {
     format!("[{name}](../formats/{name})")
 }
 
-/// As code in a cell of a table.
+/// Formats a text as code in a table cell.
 fn code(text: &str) -> String {
     let text = text.replace('|', "\\|");
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }

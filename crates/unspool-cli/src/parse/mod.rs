@@ -1,4 +1,4 @@
-//! `unspool parse`: one raw output, taken apart.
+//! `unspool parse`: parses one raw output.
 
 mod picture;
 
@@ -30,12 +30,12 @@ Examples:
 tools.json is a list as in an OpenAI request:
   [{\"type\": \"function\", \"function\": {\"name\": \"tide\", \"parameters\": {\"type\": \"object\", \"properties\":
     {\"harbour\": {\"type\": \"string\"}}}}}]
-Without tools no call is given, as with an API: the markup stays content.";
+Without tools there are no calls, as with an API: the markup stays content.";
 
 /// What to parse, and what to show.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// File with the raw output, special tokens as their text; `-` or nothing: standard input
+    /// File with the raw output, with special tokens as text; `-` or nothing: standard input
     file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     request: Option<PathBuf>,
 
-    /// End of the rendered prompt, which says where the reply begins (`$'<think>\n'`, say)
+    /// End of the rendered prompt, which says where the reply begins (such as `$'<think>\n'`)
     #[arg(long, value_name = "TEXT", help_heading = "Request")]
     prompt: Option<String>,
 
@@ -63,23 +63,23 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Request")]
     prompt_file: Option<PathBuf>,
 
-    /// The folder of the checkpoint, or its chat template alone: what `auto` as a parser's name is told from
+    /// Folder of the checkpoint, or only its chat template, to resolve `auto` as a parser's name
     #[arg(long, value_name = "DIR", help_heading = "Formats")]
     model_dir: Option<PathBuf>,
 
-    /// `tokenizer_config.json` of the checkpoint, for its special tokens and what a format reads from it
+    /// `tokenizer_config.json` of the checkpoint, for special tokens and settings of a format
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     tokenizer_config: Option<PathBuf>,
 
-    /// Why the engine stopped
+    /// The engine's finish reason
     #[arg(long, value_name = "REASON", default_value = "stop", help_heading = "Request")]
     finish: Reason,
 
-    /// What becomes of a call that never completes
+    /// What happens to a call that never completes
     #[arg(long, value_name = "HOW", default_value = "stream", help_heading = "Request")]
     incomplete_calls: Incomplete,
 
-    /// Hand the text over in deltas of N characters; the answer is the same, the events are smaller
+    /// Split the text into deltas of N characters; the result is the same, the events are smaller
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     chunk: Option<u64>,
 
@@ -92,30 +92,30 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Why the engine stopped.
+/// The engine's finish reason.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Reason {
-    /// By itself
+    /// The model ended the reply
     Stop,
     /// The output was cut (`max_tokens`)
     Length,
-    /// It says that it calls tools
+    /// The engine reports tool calls
     #[value(name = "tool_calls")]
     ToolCalls,
 }
 
-/// What becomes of a call that never completes.
+/// What happens to a call that never completes.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Incomplete {
-    /// It is a call with the arguments so far
+    /// It goes out with the arguments so far
     Stream,
-    /// Its raw text is content
+    /// Its raw text becomes content
     Text,
-    /// Its raw text goes to a diagnostic alone
+    /// Its raw text goes only to a diagnostic
     Drop,
 }
 
-/// Parses, and prints what is asked for.
+/// Parses the output and prints the requested form.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let registry = options.plugins.registry()?;
     let setup = options.setup(&registry)?;
@@ -126,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let prompt = options.prompt()?;
     let mut parser = pair.parser(&request, prompt.as_deref().map_or(Prompt::Unknown, Prompt::Text))?;
     if options.names.tool_call_parser.is_some() && request.tools.is_empty() {
-        warn("no tools are given, so no call comes out", Some("name them with `--tools FILE` or `--request FILE`"));
+        warn("there are no tools, so there are no calls", Some("name them with `--tools FILE` or `--request FILE`"));
     }
     let raw = files::raw(options.file.as_deref())?;
 
@@ -183,7 +183,7 @@ impl Options {
         Ok(Request::from_openai(&Value::Object(fields))?)
     }
 
-    /// A line about markup that stays in the answer of a reply without calls.
+    /// A hint about markup in the answer of a reply without calls.
     fn hint(&self, registry: Registry, setup: &Setup, message: &Message, raw: &str) -> Result<(), Failure> {
         let names = [setup.reasoning_parser.as_deref(), setup.tool_parser.as_deref()];
         let base = Setup {
@@ -191,7 +191,7 @@ impl Options {
             tokenizer_config: setup.tokenizer_config.clone(),
             ..Setup::default()
         };
-        // Making this reads every format's file, so a reply without anything like markup does not.
+        // The hint reads every format's file, so it is skipped for a reply without anything like markup.
         if !message.tool_calls.is_empty() || !message.content.contains(['<', '[', '|']) {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl Options {
         let request = Value::Object(setup::request_fields(self.request.as_deref(), self.tools.as_deref())?);
         if let Some(hint) = formats.hint(names, &request, raw) {
             let flags = if hint.flags.is_empty() { String::new() } else { format!("{}; ", hint.flags.join(" ")) };
-            let what = format!("markup is left in the answer, and there is no call: {}", hint.message);
+            let what = format!("the answer has markup but no call: {}", hint.message);
             warn(&what, Some(&format!("{flags}`unspool diagnose` says more")));
         }
         Ok(())
@@ -216,8 +216,8 @@ impl Options {
     }
 }
 
-/// Markers that the tokenizer's configuration does not declare may still be ordinary entries of its vocabulary, which is
-/// not known here; so they are a warning.
+/// Warns about missing tokens. It is only a warning, because markers that the tokenizer's configuration does not
+/// declare may be ordinary entries of its vocabulary, which is unknown here.
 fn tell_missing_tokens(pair: &Pair, setup: &Setup) {
     let special = &setup.vocabulary.special;
     if special.is_empty() {
@@ -229,7 +229,7 @@ fn tell_missing_tokens(pair: &Pair, setup: &Setup) {
     }
 }
 
-/// The text in deltas of `chunk` characters; `None`: in one.
+/// Splits the text into deltas of `chunk` characters; `None`: one delta.
 fn pieces(text: &str, chunk: Option<u64>) -> impl Iterator<Item = &str> {
     let size = chunk.and_then(|chunk| usize::try_from(chunk).ok()).unwrap_or(usize::MAX);
     let mut rest = text;
@@ -244,7 +244,7 @@ fn pieces(text: &str, chunk: Option<u64>) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Folds the message; writes the events if they are asked for.
+/// Folds the message; writes the events if requested.
 #[derive(Default)]
 struct Output<'a> {
     events: Option<BufWriter<io::StdoutLock<'a>>>,

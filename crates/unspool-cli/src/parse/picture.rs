@@ -1,4 +1,4 @@
-//! The parts of a reply for people.
+//! Prints the parts of a reply for people.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,12 +12,12 @@ use crate::failure::Failure;
 
 /// Style of the heading of a part.
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
-/// Style of what is said beside a heading.
+/// Style of the remark next to a heading.
 const ASIDE: Style = Style::new().dimmed();
-/// Bytes of the raw output that a diagnostic shows around its place.
+/// Bytes of raw output that a diagnostic shows around its position.
 const AROUND: usize = 160;
 
-/// Prints all parts, then where the raw output is odd.
+/// Prints all parts, then the diagnostics.
 pub(crate) fn print(message: &Message, finish: &Finish, raw: &str) -> Result<(), Failure> {
     let mut out = String::new();
     let counted = finish.reasoning_tokens.map(|tokens| format!("{tokens} tokens")).unwrap_or_default();
@@ -55,7 +55,7 @@ fn part(out: &mut String, heading: &str, aside: &str, text: &str) {
     out.push('\n');
 }
 
-/// A diagnostic with its place in the raw output.
+/// A diagnostic with its position in the raw output.
 fn snippet(diagnostic: &Diagnostic, raw: &str) -> String {
     let kind = serde_json::to_value(diagnostic.kind).ok();
     let kind = kind.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -70,7 +70,7 @@ fn snippet(diagnostic: &Diagnostic, raw: &str) -> String {
     Renderer::styled().render(report)
 }
 
-/// The bytes that a diagnostic is about, at character borders.
+/// The bytes of a diagnostic, at character boundaries.
 fn place(diagnostic: &Diagnostic, raw: &str) -> Range<usize> {
     let offset = usize::try_from(diagnostic.offset).unwrap_or(usize::MAX).min(raw.len());
     let start = floor(raw, offset);
@@ -79,7 +79,7 @@ fn place(diagnostic: &Diagnostic, raw: &str) -> Range<usize> {
     start..ceil(raw, start + length)
 }
 
-/// The part of the raw output to show around a place, and the number of its first line.
+/// The part of the raw output to show around a position, and the number of its first line.
 fn window(raw: &str, place: &Range<usize>) -> (Range<usize>, usize) {
     let earliest = floor(raw, place.start.saturating_sub(AROUND));
     let before = raw.get(earliest..place.start).unwrap_or_default();
@@ -91,12 +91,12 @@ fn window(raw: &str, place: &Range<usize>) -> (Range<usize>, usize) {
     (start..end, line)
 }
 
-/// The nearest character border at or before a byte.
+/// The nearest character boundary at or before a byte.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The nearest character border at or after a byte.
+/// The nearest character boundary at or after a byte.
 fn ceil(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

@@ -1,4 +1,4 @@
-//! Token bytes that are no text by themselves, written as hexadecimal digits.
+//! Token bytes that are not valid UTF-8 by themselves, written as hexadecimal digits.
 
 use serde::Deserialize;
 

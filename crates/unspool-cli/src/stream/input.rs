@@ -1,4 +1,4 @@
-//! Lines of bounded length, and whether another one is there already.
+//! Lines of bounded length, and whether another one is already available.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,18 +9,18 @@ pub(super) struct Lines<I> {
     line: Vec<u8>,
 }
 
-/// What comes next.
+/// The next item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<'a> {
-    /// A line, its end included.
+    /// A line, including its end.
     Line(&'a [u8]),
-    /// A line that is longer than it may be; it was passed over.
+    /// A line beyond the maximum length; it was skipped.
     TooLong,
-    /// Nothing.
+    /// The end of the input.
     End,
 }
 
-/// Room that is kept for the next line.
+/// Capacity to keep for the next line.
 const KEPT: usize = 1 << 20;
 
 impl<R: Read> Lines<BufReader<R>> {
@@ -29,12 +29,12 @@ impl<R: Read> Lines<BufReader<R>> {
         Self { input, longest, line: Vec::new() }
     }
 
-    /// The most bytes of a line.
+    /// The maximum length of a line, in bytes.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Whether a line can be had without waiting for it.
+    /// Whether a line is available without waiting.
     pub(super) fn has_more(&self) -> bool {
         self.input.buffer().contains(&b'\n')
     }
@@ -43,7 +43,7 @@ impl<R: Read> Lines<BufReader<R>> {
     pub(super) fn next(&mut self) -> io::Result<Next<'_>> {
         self.line.clear();
         self.line.shrink_to(KEPT);
-        // One byte more for the end of the line.
+        // One more byte for the end of the line.
         let most = u64::try_from(self.longest).unwrap_or(u64::MAX).saturating_add(1);
         if self.input.by_ref().take(most).read_until(b'\n', &mut self.line)? == 0 {
             return Ok(Next::End);

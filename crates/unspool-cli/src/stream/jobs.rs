@@ -1,4 +1,4 @@
-//! Several replies at once: whole ones go to threads, and their answers come back in order.
+//! Several replies in parallel: complete replies go to threads, and their answers come back in order.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,27 +11,27 @@ use super::reply::{Session, begins_reply};
 use super::{lines, unread};
 use crate::failure::Failure;
 
-/// Replies that are under way, for each thread: some are read, some wait to be written in order.
+/// Replies in flight per thread: some are being parsed, some wait to be written in order.
 const AHEAD: usize = 4;
 
-/// The lines from one start up to the next.
+/// The lines from one start to the next.
 #[derive(Default)]
 struct Task {
     number: u64,
-    /// The lines before it.
+    /// The number of lines before it.
     lines_before: u64,
-    /// Lines as they stand; `None`: one that is too long.
+    /// Lines as they are; `None`: one that is too long.
     lines: Vec<Option<Vec<u8>>>,
 }
 
-/// What becomes of a task, or of the input.
+/// The end of a task or of the input.
 enum Done {
     Task(u64, io::Result<Vec<u8>>),
-    /// The input is over after so many tasks.
+    /// The input ended after this many tasks.
     End(u64, io::Result<()>),
 }
 
-/// Answers replies, each session in a thread of its own, until the input ends.
+/// Answers replies, each session in its own thread, until the input ends.
 pub(super) fn run(sessions: Vec<Session>, longest: usize, mut output: impl Write) -> Result<(), Failure> {
     let (done, answers) = channel();
     let (tickets, free) = sync_channel(sessions.len() * AHEAD);
@@ -41,7 +41,8 @@ pub(super) fn run(sessions: Vec<Session>, longest: usize, mut output: impl Write
         let (queue, done) = (Arc::clone(&queue), done.clone());
         thread::spawn(move || work(session, longest, &queue, &done));
     }
-    // The threads end with the process: this one returns when all is written, or when nobody takes it any more.
+    // The threads end with the process: this function returns when everything is written, or when the reader of the
+    // output is gone.
     thread::spawn(move || {
         let mut source = Source { tasks, tickets, next: Task::default() };
         let read = source.read(longest);
@@ -57,7 +58,7 @@ pub(super) fn run(sessions: Vec<Session>, longest: usize, mut output: impl Write
                 read.map_err(|error| unread(&error))?;
                 end = Some(count);
             }
-            Err(_) => return Err(Failure::Io("a thread that reads replies has ended".to_owned())),
+            Err(_) => return Err(Failure::Io("a parser thread ended unexpectedly".to_owned())),
         }
         while let Some(answer) = waiting.remove(&next) {
             output.write_all(&answer?)?;
@@ -69,10 +70,10 @@ pub(super) fn run(sessions: Vec<Session>, longest: usize, mut output: impl Write
     Ok(())
 }
 
-/// Cuts the input into tasks.
+/// Splits the input into tasks.
 struct Source {
     tasks: Sender<Task>,
-    /// One for each task that is under way.
+    /// One for each task in flight.
     tickets: SyncSender<()>,
     next: Task,
 }
@@ -97,7 +98,7 @@ impl Source {
         }
     }
 
-    /// Sends the lines so far; whether anybody takes them.
+    /// Sends the lines so far. Returns whether there is a receiver.
     fn send(&mut self) -> bool {
         if self.next.lines.is_empty() {
             return true;

@@ -32,10 +32,10 @@ pub(crate) const EXAMPLES: &str = r#"Example:
 
 `unspool stream --help` explains the lines."#;
 
-pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies one after another:
+pub(crate) const PROTOCOL: &str = r#"Input, one JSON object per line, many replies one after another:
   {"start": {FIELDS}}  A reply begins. All fields are optional:
     reasoning_parser, tool_parser, model_type   names
-    model              the checkpoint's name: its tokens are checked
+    model              the checkpoint's name, to check its tokens
     tools, request     OpenAI tools; fields of an OpenAI chat request
     prompt             end of the rendered prompt, or as tokens:
     prompt_tokens      [[id, "text"] or [id, null, "hex"], ...]
@@ -48,15 +48,15 @@ pub(crate) const PROTOCOL: &str = r#"In, one JSON object a line, many replies on
   {"delta": {"text": "...", "ids": [1, 2]}}
                        A piece of output. Either may be missing; ids alone
                        need `vocab`.
-  {"finish": "stop"}   The output is over: "stop", "length", "tool_calls"
-                       or null (not known).
+  {"finish": "stop"}   The output is complete: "stop", "length",
+                       "tool_calls" or null (unknown).
   {"id": ..., "text": "...", FIELDS}
-                       A whole output, answered by one message line with
-                       the same id. It may have a `finish` and the fields
-                       of a start; what it lacks the flags say.
+                       A complete output, answered by one message line
+                       with the same id. It may have a `finish` and the
+                       fields of a start; the flags set the defaults.
 
-Out, one JSON object a line; what a line of input brings is written
-before the command waits for more:
+Output, one JSON object per line; the command answers a line before it
+waits for more input:
   {"event": {"reasoning": {"text"}}}
   {"event": {"content": {"text"}}}
   {"event": {"call_start": {"index", "id", "name"}}}
@@ -65,11 +65,11 @@ before the command waits for more:
   {"event": {"diagnostic": {"kind", "offset", "text", "message"}}}
   {"message": {"reasoning", "content", "tool_calls", "finish_reason",
                "reasoning_tokens", "reasoning_end_token", "diagnostics"}}
-                       The whole reply, after `finish`.
+                       The complete reply, after `finish`.
   {"error": {"kind", "message", "hint", "line"}}
-                       A line that cannot be used. After a refused `start`
-                       its deltas and its finish answer nothing; the next
-                       `start` works.
+                       An invalid line. After a refused `start` its deltas
+                       and its finish produce no output; the next `start`
+                       works.
 
 Example:
   unspool stream <<'EOF'
@@ -78,7 +78,7 @@ Example:
   {"finish": "stop"}
   EOF"#;
 
-/// What to know before the first line.
+/// Settings for all lines.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -90,28 +90,29 @@ pub(crate) struct Options {
     #[command(flatten)]
     limits: LimitOptions,
 
-    /// The folder of the checkpoint, or its chat template alone: its tokens, and what `auto` as a parser's name is told from
+    /// Folder of the checkpoint, or only its chat template, for its tokens and to resolve `auto` as a parser's name
     #[arg(long, value_name = "DIR", help_heading = "Formats")]
     model_dir: Option<PathBuf>,
 
-    /// JSON file with the tools of replies that bring none (a list, or an object with `tools`)
+    /// JSON file with the default tools of replies (a list, or an object with `tools`)
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     tools: Option<PathBuf>,
 
-    /// Write no events: one `message` line for each reply
+    /// Write no events, but one `message` line for each reply
     #[arg(long)]
     messages: bool,
 
-    /// Longest line of input, in bytes; a longer one is an error, and the next line works
+    /// Maximum length of an input line, in bytes; a longer one is an error and is skipped
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     max_line_size: usize,
 
-    /// How many replies are read at once. With more than one, a reply is answered when its last line has come; the order stays
+    /// Number of replies to parse in parallel. With more than one, a reply is answered after its last line; the order
+    /// stays
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     jobs: NonZeroUsize,
 }
 
-/// Bytes of input that are read at once.
+/// Size of the input buffer, in bytes.
 const READ: usize = 64 << 10;
 
 /// Answers lines until the input ends.
@@ -128,7 +129,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    /// What a start says if the line does not.
+    /// The default fields of a start.
     fn defaults(&self) -> Result<Defaults, Failure> {
         let mut fields = Map::new();
         let names = &self.names;
@@ -158,7 +159,7 @@ impl Options {
 
 /// The lines of standard input.
 fn lines(longest: usize) -> Lines<BufReader<io::StdinLock<'static>>> {
-    // The lock has a buffer of its own, which is not used: this one asks for more at once.
+    // The lock's own buffer stays unused: this one reads more at once.
     Lines::new(BufReader::with_capacity(READ, io::stdin().lock()), longest)
 }
 

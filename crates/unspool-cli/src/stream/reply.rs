@@ -1,4 +1,4 @@
-//! One line at a time: the reply that is open, and what each line answers.
+//! Handles one line at a time: the open reply, and the answer of each line.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use unspool::request::RequestError;
 use unspool::spans::Both;
 use unspool::{Delta, Event, Finish, FinishReason, Message, OwnedEvent, Parser, Sink, Span, Spans};
 
@@ -14,20 +13,20 @@ use super::start::{Started, Starter};
 use crate::files::reason;
 use crate::wire::{EventShape, Location, MessageShape};
 
-/// One line of input: exactly one of its fields.
+/// One line of input: exactly one of its fields is set.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     start: Option<&'a RawValue>,
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// Outer `None`: not there; inner `None`: null.
+    /// Outer `None`: missing; inner `None`: null.
     #[serde(default, deserialize_with = "present")]
     finish: Option<Option<FinishReason>>,
-    /// A whole output.
+    /// A complete output.
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
-    /// What the caller calls it.
+    /// The caller's id.
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
 }
@@ -40,7 +39,7 @@ struct Piece<'a> {
     ids: Option<Vec<u32>>,
 }
 
-/// Tells a field that is null from one that is not there.
+/// Distinguishes a null field from a missing one.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -58,28 +57,22 @@ impl Refusal {
         Self { kind, message: message.into(), hint: Some(hint.to_owned()) }
     }
 
-    /// A field of `start` that is not what it must be.
+    /// A field of `start` with an invalid value.
     pub(super) fn start(message: impl Into<String>, hint: &str) -> Self {
         Self::new("bad_start", message, hint)
     }
 }
 
-impl From<RequestError> for Refusal {
-    fn from(error: RequestError) -> Self {
-        Self { kind: "request", message: error.message, hint: error.hint }
-    }
-}
-
-/// The message so far, and the places of its fields.
+/// The message so far, and the spans of its fields.
 type Fold = Both<Message, Spans>;
 
-/// What stands between a start and its finish.
+/// The state between a start and its finish.
 enum Reply {
-    /// Nothing: no start yet, or the last reply is over.
+    /// No start yet, or the last reply is finished.
     None,
-    /// The start was refused: deltas and finish answer nothing.
+    /// The start was refused: deltas and finish produce no output.
     Refused,
-    /// A reply on its way.
+    /// An open reply.
     Open(Box<Started>, Fold),
 }
 
@@ -88,9 +81,9 @@ pub(super) struct Session {
     starter: Starter,
     reply: Reply,
     line: u64,
-    /// Events that are joined for lines of output.
+    /// Buffer for the events of a delta.
     room: Vec<(OwnedEvent, Span)>,
-    /// No events are written.
+    /// Whether to write messages without events.
     messages: bool,
 }
 
@@ -106,7 +99,7 @@ enum Answer<'a> {
     },
 }
 
-/// An answer with what the caller calls it.
+/// An answer with the caller's id.
 #[derive(Serialize)]
 struct Named<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +122,7 @@ impl Answer<'_> {
     }
 }
 
-/// Keeps the events of a delta, neighbours of a kind joined, and folds them into the message.
+/// Collects the events of a delta, joins neighbours of the same kind, and folds them into the message.
 struct EventLines<'a> {
     fold: &'a mut Fold,
     events: &'a mut Vec<(OwnedEvent, Span)>,
@@ -141,7 +134,7 @@ impl<'a> EventLines<'a> {
         Self { fold, events }
     }
 
-    /// Appends to the last event, if it is of this kind. Texts are joined where they touch, so that each line has one place.
+    /// Appends to the last event if it is of this kind. Joins texts only if they touch, so that each line has one span.
     fn join(&mut self, event: &Event<'_>, span: Span) -> bool {
         let Some((last, place)) = self.events.last_mut() else { return false };
         let touches = place.end == span.start;
@@ -173,24 +166,24 @@ impl Sink for EventLines<'_> {
     }
 }
 
-/// Writes the events of a delta, a line each.
+/// Writes the events of a delta, one per line.
 fn write_events(events: &[(OwnedEvent, Span)], parser: &Parser, out: &mut impl Write) -> io::Result<()> {
     events.iter().try_for_each(|(event, span)| {
         Answer::Event(EventShape::new(&event.as_event(), Location::new(*span, parser))).write(out)
     })
 }
 
-/// The whole reply as it is written.
+/// The complete reply in its output shape.
 fn message_shape<'a>(Both(message, spans): &'a Fold, finish: &Finish, parser: &Parser) -> MessageShape<'a> {
     MessageShape::new(message, finish, |index| {
         Location::new(spans.calls.get(index).map(|call| call.whole).unwrap_or_default(), parser)
     })
 }
 
-/// Whether a line is a start, behind which nothing depends on what came before it.
+/// Whether a line is a start, after which nothing depends on the lines before it.
 pub(super) fn begins_reply(line: &[u8]) -> bool {
     let name = line.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-    // One whose name stands elsewhere is answered by the thread that has the reply before it.
+    // If the key comes later in the line, the thread with the previous reply answers it.
     let begins = |word: &&[u8]| name.is_some_and(|name| name.starts_with(word));
     let words: [&[u8]; 3] = [b"\"start\"", b"\"id\"", b"\"text\""];
     words.iter().any(begins)
@@ -202,18 +195,18 @@ pub(super) fn begins_reply(line: &[u8]) -> bool {
 }
 
 impl Session {
-    /// `messages`: no events are written, but one message for each reply.
+    /// `messages`: write one message per reply and no events.
     pub(super) fn new(starter: Starter, messages: bool) -> Self {
         Self { starter, reply: Reply::None, line: 0, room: Vec::new(), messages }
     }
 
-    /// Goes on elsewhere in the input, behind so many lines, where no reply is open.
+    /// Continues at another point of the input, after this many lines, where no reply is open.
     pub(super) fn begin(&mut self, lines_before: u64) {
         self.reply = Reply::None;
         self.line = lines_before;
     }
 
-    /// Answers a line that is longer than it may be, and was not read.
+    /// Answers a line beyond the maximum length, which was not read.
     pub(super) fn too_long(&mut self, longest: usize, out: &mut impl Write) -> io::Result<()> {
         self.line += 1;
         let message = format!("the line is longer than {longest} bytes");
@@ -223,7 +216,7 @@ impl Session {
         )
     }
 
-    /// Answers one line of input. The error is of writing.
+    /// Answers one line of input. The error is a write error.
     pub(super) fn line(&mut self, line: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.line += 1;
         if line.trim_ascii().is_empty() {
@@ -248,7 +241,7 @@ impl Session {
         Answer::Error { refusal, line: self.line }.write(out)
     }
 
-    /// Answers a whole output. As a start does, it gives up a reply that is open.
+    /// Answers a complete output. Like a start, it discards an open reply.
     fn whole(
         &mut self,
         line: &[u8],
@@ -256,7 +249,7 @@ impl Session {
         out: &mut impl Write,
     ) -> io::Result<()> {
         self.reply = Reply::None;
-        // The line was read as an object before.
+        // The line has already been parsed as an object.
         let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(line).unwrap_or_default();
         fields.retain(|name, _| !["id", "text", "finish"].contains(&name.as_str()));
         let answer = self.starter.whole(fields).map(|started| {
@@ -272,7 +265,7 @@ impl Session {
         Named { id, answer }.write(out)
     }
 
-    /// A start in the middle of a reply gives that reply up.
+    /// A start during a reply discards that reply.
     fn start(&mut self, start: &RawValue, out: &mut impl Write) -> io::Result<()> {
         match self.starter.start(start) {
             Ok(started) => {
@@ -329,7 +322,7 @@ fn not_started(what: &str) -> Refusal {
 
 fn read(line: &[u8]) -> Result<Line<'_>, Refusal> {
     let hint = "a line is {\"start\": {…}}, {\"delta\": {\"text\": …, \"ids\": […]}}, {\"finish\": …} or {\"id\": …, \"text\": …}";
-    // Lists would pass as objects whose fields stand in order.
+    // serde would accept a list as an object with its fields in order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Refusal::new("bad_line", "the line is not a JSON object", hint));
     }

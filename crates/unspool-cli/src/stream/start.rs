@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use unspool::Error;
 use unspool::Pair;
-use unspool::setup::SetupErrorKind;
 use unspool::suggest;
 use unspool::{
     Checkpoint, Half, IncompleteCalls, Limit, Limits, Parser, Prompt, PromptToken, Registry, Request, Setup,
-    SetupError, TokenBytes, Vocabulary,
+    TokenBytes, Vocabulary,
 };
 
 use super::hex::{IdAndBytes, Spelled};
@@ -21,7 +21,7 @@ use crate::files::reason;
 use crate::setup::tell_warnings;
 use crate::{place, tools};
 
-/// Compiled pairs that are kept for starts that repeat.
+/// Number of compiled pairs to cache for repeated starts.
 const KEPT_PAIRS: usize = 8;
 
 /// Fields that choose and compile a pair.
@@ -40,7 +40,7 @@ const SETUP_FIELDS: [&str; 10] = [
 /// Fields of one reply.
 const REPLY_FIELDS: [&str; 4] = ["tools", "request", "prompt", "prompt_tokens"];
 
-/// The fields of a start line, not yet read.
+/// The fields of a start line, not yet parsed.
 struct Fields<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Fields<'a> {
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
         Ok(Self(fields))
     }
 
-    /// The text of a field; null is as good as missing.
+    /// The text of a field; null counts as missing.
     fn raw(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(|raw| raw.get()).filter(|text| *text != "null")
     }
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What a field must be.
+/// The expected value of a field.
 fn hint_for(field: &str) -> &'static str {
     match field {
         "reasoning_parser" | "tool_parser" | "model_type" | "model" => "it must be a name",
@@ -80,24 +80,24 @@ fn hint_for(field: &str) -> &'static str {
     }
 }
 
-/// Fields of a start, as the command line says them.
+/// Default fields of a start, from the command line.
 pub(super) type Defaults = Arc<BTreeMap<String, Box<RawValue>>>;
 
-/// Makes parsers from start lines; keeps what it compiled.
+/// Creates parsers from start lines, and caches compiled pairs.
 #[derive(Clone)]
 pub(super) struct Starter {
     registry: Registry,
-    /// Bounds that hold where a start says nothing.
+    /// Limits that a start does not set.
     limits: Limits,
-    /// Fields that hold where a start has none.
+    /// Fields that a start does not set.
     defaults: Defaults,
-    /// The last pairs, the newest first, each with the text of the fields that it was made from.
+    /// The most recent pairs, newest first, each with the text of its fields.
     kept: Vec<(String, Pair)>,
-    /// Unknown fields that were told already, by any thread.
+    /// Unknown fields that any thread has already reported.
     told: Arc<Mutex<HashSet<String>>>,
 }
 
-/// A parser, and whether ids alone are enough for it.
+/// A parser, and whether it accepts ids alone.
 pub(super) struct Started {
     pub(super) parser: Parser,
     pub(super) has_vocab: bool,
@@ -108,12 +108,12 @@ impl Starter {
         Self { registry, limits, defaults, kept: Vec::new(), told: Arc::default() }
     }
 
-    /// A parser for the reply that the line begins.
+    /// Creates the parser for the reply that the line begins.
     pub(super) fn start(&mut self, start: &RawValue) -> Result<Started, Refusal> {
         self.reply(Fields::read(start)?)
     }
 
-    /// A parser for a line with the whole output, whose other fields are those of a start.
+    /// Creates the parser for a line with a complete output, whose other fields are those of a start.
     pub(super) fn whole(&mut self, fields: BTreeMap<String, &RawValue>) -> Result<Started, Refusal> {
         self.reply(Fields(fields))
     }
@@ -121,7 +121,7 @@ impl Starter {
     fn reply(&mut self, said: Fields<'_>) -> Result<Started, Refusal> {
         self.tell_unknown(&said);
         let defaults = Arc::clone(&self.defaults);
-        // They live shorter than the line that the others borrow from.
+        // The defaults outlive the fields of the line.
         let mut fields = Fields(said.0.into_iter().collect());
         for (name, value) in &*defaults {
             if fields.raw(name).is_none() {
@@ -141,7 +141,7 @@ impl Starter {
         Ok(Started { parser, has_vocab: fields.raw("vocab").is_some() })
     }
 
-    /// A field that nobody reads is likely misspelt; it is told once, and the reply goes on.
+    /// Warns once about an unknown field, which is probably misspelt; the reply continues.
     fn tell_unknown(&self, fields: &Fields<'_>) {
         let known = SETUP_FIELDS.iter().chain(&REPLY_FIELDS).copied();
         for name in fields.0.keys() {
@@ -178,7 +178,7 @@ impl Starter {
 }
 
 impl Starter {
-    /// The names that stand for `auto`, told from the chat template and the special tokens.
+    /// Resolves `auto` from the chat template and the special tokens.
     fn detect(&self, setup: &mut Setup) -> Result<(), Refusal> {
         let template = setup.tokenizer_config.get("chat_template").and_then(Value::as_str).map(str::to_owned);
         let special = setup.vocabulary.special.clone();
@@ -200,8 +200,8 @@ impl Starter {
     }
 }
 
-/// The start-up check, of a named checkpoint whose special tokens are known.
-fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupError> {
+/// The startup check, for a named checkpoint whose special tokens are known.
+fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), Error> {
     let Vocabulary { special, bytes, .. } = &setup.vocabulary;
     if special.is_empty() {
         return Ok(());
@@ -211,13 +211,14 @@ fn check_tokens(pair: &Pair, setup: &Setup, model: &str) -> Result<(), SetupErro
     pair.check_vocabulary(has, model)
 }
 
-/// The bounds of the command with those of the start.
+/// The limits of the command, overridden by those of the start.
 fn limits(fields: &Fields<'_>, mut limits: Limits) -> Result<Limits, Refusal> {
     let Some(given) = fields.get::<BTreeMap<String, Value>>("limits")? else { return Ok(limits) };
     for (name, value) in given {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let limit = Limit::new(&name, &text)
-            .map_err(|error| Refusal::start(format!("`start.limits`: {}", error.message), &error.hint))?;
+        let limit = Limit::new(&name, &text).map_err(|error| {
+            Refusal::start(format!("`start.limits`: {}", error.message), error.hint.as_deref().unwrap_or_default())
+        })?;
         limits.set(&limit);
     }
     Ok(limits)
@@ -246,7 +247,7 @@ fn setup(fields: &Fields<'_>, defaults: Limits) -> Result<Setup, Refusal> {
     })
 }
 
-/// The request's fields; `tools` beside `request` replaces those in it.
+/// The request; `tools` next to `request` replaces the tools in it.
 fn request(fields: &Fields<'_>) -> Result<Request, Refusal> {
     let mut request: Map<String, Value> = fields.get("request")?.unwrap_or_default();
     if let Some(tools) = fields.get::<Value>("tools")? {
@@ -267,16 +268,8 @@ fn prompt_tokens(tokens: Vec<IdAndBytes>) -> Result<Vec<PromptToken>, Refusal> {
         .map_err(|what| Refusal::start(format!("`start.prompt_tokens`: {what}"), hint_for("prompt_tokens")))
 }
 
-impl From<SetupError> for Refusal {
-    fn from(error: SetupError) -> Self {
-        let kind = match error.kind {
-            SetupErrorKind::UnknownName => "unknown_name",
-            SetupErrorKind::BadFormat => "bad_format",
-            SetupErrorKind::BadPair => "bad_pair",
-            SetupErrorKind::BadCheckpoint => "bad_checkpoint",
-            SetupErrorKind::MissingTokens => "missing_tokens",
-            _ => "setup",
-        };
-        Self { kind, message: error.message, hint: error.hint }
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { kind: error.kind.as_str(), message: error.message, hint: error.hint }
     }
 }

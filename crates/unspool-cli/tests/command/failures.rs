@@ -69,7 +69,7 @@ fn a_plugin_must_bring_the_half_that_it_is_given_for() {
     let file = TempFile::new("half.toml", "names.tools = [\"my_tools\"]\n[tools]\ncall = \"<c>{envelope}</c>\"\n");
     check(
         &["parse", "--reasoning-parser-plugin", file.path()],
-        &["half.toml: the file brings no reasoning parser", "`--tool-parser-plugin`"],
+        &["half.toml: the file has no reasoning parser", "`--tool-parser-plugin`"],
     );
 }
 

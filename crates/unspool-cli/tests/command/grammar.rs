@@ -48,7 +48,7 @@ fn nothing_to_constrain_is_told() {
     let run = grammar("hermes", &[]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), ""));
     assert!(
-        run.err.contains("nothing is to be constrained") && run.err.contains("--tool-choice required"),
+        run.err.contains("there is nothing to constrain") && run.err.contains("--tool-choice required"),
         "{}",
         run.err
     );

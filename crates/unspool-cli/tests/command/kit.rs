@@ -82,7 +82,7 @@ fn files_are_arranged() {
     );
     let root = TempFile::new("root.toml", "note = \"n\"\nnames.tools = [\"mine\"]\n");
     let run = unspool(&["fmt", "--check", file.path(), root.path()], "");
-    assert_eq!((run.code, run.out.matches("not arranged").count()), (Some(1), 2), "{}", run.out);
+    assert_eq!((run.code, run.out.matches("not formatted").count()), (Some(1), 2), "{}", run.out);
     assert_eq!(unspool(&["fmt", file.path(), root.path()], "").code, Some(0));
     assert_eq!(fs::read_to_string(root.path()).expect("it is there"), "names.tools = [\"mine\"]\nnote = \"n\"\n");
     assert_eq!(unspool(&["fmt", "--check", file.path(), root.path()], "").code, Some(0));

@@ -18,7 +18,7 @@ fn unknown_flags_name_the_nearest() {
     check(&["parse", "--jsn"], "`unspool parse` has no flag `--jsn`", "did you mean `--json`?");
     check(&["parse", "--qqqq"], "`--qqqq`", "`unspool parse --help`");
     check(&["--verbos"], "`unspool` has no flag `--verbos`", "");
-    check(&["formats", "a", "b"], "`b` is one word too many", "`unspool formats --help`");
+    check(&["formats", "a", "b"], "`b` is an extra argument", "`unspool formats --help`");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn values_that_do_not_fit_say_why() {
         "write --backend BACKEND",
     );
     check(&["serve", "--limit", "depth"], "--limit is `depth`", "write NAME=VALUE, such as header=8KiB");
-    check(&["serve", "--log", "lots"], "--log is `lots`, which it cannot be", "it can be off, error, warn");
+    check(&["serve", "--log", "lots"], "--log is `lots`, which is not a possible value", "it can be off, error, warn");
     check(&["parse", "--finish", "stp"], "--finish is `stp`", "did you mean `stop`? it can be stop, length");
     check(&["completions", "fishy"], "`fishy`", "did you mean `fish`");
 }

@@ -99,7 +99,11 @@ fn a_reply_with_markup_and_no_call_brings_a_hint() {
     };
     let told = run(CALL, &[]);
     assert_eq!(told.code, Some(0), "{}", told.err);
-    assert!(told.err.contains("warning: markup is left in the answer") && told.err.contains("hermes"), "{}", told.err);
+    assert!(
+        told.err.contains("warning: the answer has markup but no call") && told.err.contains("hermes"),
+        "{}",
+        told.err
+    );
     assert!(told.err.contains("hint: ") && told.err.contains("`unspool diagnose`"), "{}", told.err);
     assert_eq!(run("High water is <b>at six</b> [1].", &[]).clean().lines().next(), Some("content"));
     // What scripts read is left alone.

@@ -97,7 +97,7 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
         return Ok(());
     }
     let key = if half == Half::Tools { "names.tools" } else { "names.reasoning" };
-    Err(StartupError::new(format!("the format file {shown} of {flag} brings no name for {to_name}"))
+    Err(StartupError::new(format!("the format file {shown} of {flag} has no name for {to_name}"))
         .hint(format!("name one with `{key}`, or give the file with the other plugin flag")))
 }
 

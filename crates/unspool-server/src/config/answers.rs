@@ -8,11 +8,11 @@ use unspool::IncompleteCalls;
 
 use crate::error::StartupError;
 
-/// What answers hold.
+/// Settings of answers.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Answers"))]
 pub struct AnswerConfig {
-    /// Name of the field that holds the thought in chat answers: `reasoning`, `reasoning_content` or `both`
+    /// Field for reasoning in chat answers: `reasoning`, `reasoning_content` or `both`
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", default_value_t = ReasoningField::Reasoning))]
     pub reasoning_field: ReasoningField,
 
@@ -20,20 +20,20 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ROLE", default_value = "assistant"))]
     pub response_role: String,
 
-    /// Put token counts into every chunk of every stream, asked for or not
+    /// Send usage in every chunk of every stream, whether the request asks or not
     #[cfg_attr(feature = "clap", arg(long))]
     pub enable_force_include_usage: bool,
 
-    /// What becomes of a call that never completes: `stream` (a call with the arguments so far), `text` (its raw text is
-    /// content), `drop` (its raw text goes to a diagnostic alone)
+    /// What happens to a call that never completes: `stream` (a call with the arguments so far), `text` (its raw text
+    /// is content), `drop` (its raw text goes only to a diagnostic)
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = Incomplete::default()))]
     pub incomplete_calls: Incomplete,
 
-    /// Tokens that make a chunk of a stream; the first one goes out at once. A request may ask for more with `stream_interval`
+    /// Tokens per chunk of a stream; the first one goes out at once. A request can ask for more with `stream_interval`
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", default_value_t = 1))]
     pub stream_interval: u64,
 
-    /// Tell the oddities of the output behind every answer, asked for with `return_diagnostics` or not
+    /// Add diagnostics to every answer, whether the request sets `return_diagnostics` or not
     #[cfg_attr(feature = "clap", arg(long))]
     pub return_diagnostics: bool,
 
@@ -41,27 +41,28 @@ pub struct AnswerConfig {
     #[cfg_attr(feature = "clap", arg(long))]
     pub return_tokens_as_token_ids: bool,
 
-    /// Most tokens of prompt and answer together, such as 4096, 32k (thousand) or 32K (of 1,024); none: as the model's files say
+    /// Maximum tokens of prompt and answer, such as 4096, 32k (thousand) or 32K (of 1,024); none: from the backend or
+    /// the model's files
     #[cfg_attr(feature = "clap", arg(long, value_name = "TOKENS", value_parser = token_count))]
     pub max_model_len: Option<u64>,
 
-    /// Most texts of a request that end its answer
+    /// Maximum stop sequences in a request
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = MOST_STOPS))]
     pub max_stops: usize,
 
-    /// Folder for a file with the raw output of every answer, which `--backend replay:FILE` plays again
+    /// Folder for files with the raw output of every answer, for `--backend replay:FILE`
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub log_raw: Option<PathBuf>,
 
-    /// Bytes of such a file after which another one follows; 0: never
+    /// Start a new such file after this many bytes; 0: never
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = RAW_LOG_SIZE))]
     pub log_raw_size: u64,
 }
 
-/// Most stop texts, as in vLLM.
+/// Maximum number of stop sequences, as in vLLM.
 const MOST_STOPS: usize = 4;
 
-/// Bytes of a file of raw outputs after which another one follows.
+/// Size of a file of raw outputs, in bytes, after which the next one starts.
 const RAW_LOG_SIZE: u64 = 1 << 30;
 
 impl Default for AnswerConfig {
@@ -83,10 +84,10 @@ impl Default for AnswerConfig {
 }
 
 impl AnswerConfig {
-    /// Checks what can be checked without opening anything.
+    /// Checks the settings without opening anything.
     ///
     /// # Errors
-    /// A value out of its range.
+    /// A value out of range.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.max_model_len == Some(0) {
             return Err(StartupError::new("--max-model-len is 0; it must be 1 or more")
@@ -104,11 +105,11 @@ impl AnswerConfig {
     }
 }
 
-/// A number of tokens as vLLM reads it: `k`, `m` and `g` are powers of 1,000 and may follow a decimal fraction; `K`, `M` and
-/// `G` are powers of 1,024.
+/// Parses a number of tokens as vLLM does: `k`, `m` and `g` are powers of 1,000 and allow decimal fractions; `K`, `M`
+/// and `G` are powers of 1,024.
 ///
 /// # Errors
-/// It is no such number.
+/// The text is not such a number.
 pub fn token_count(text: &str) -> Result<u64, String> {
     const UNITS: [(char, u64); 6] =
         [('k', 1000), ('m', 1_000_000), ('g', 1_000_000_000), ('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)];
@@ -128,8 +129,7 @@ pub fn token_count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Name of the field that holds the thought: vLLM writes `reasoning`; SGLang, llama.cpp, DeepSeek and others
-/// `reasoning_content`.
+/// The field for reasoning. vLLM writes `reasoning`; SGLang, llama.cpp, DeepSeek and others write `reasoning_content`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReasoningField {
     /// `reasoning`
@@ -142,13 +142,13 @@ pub enum ReasoningField {
 }
 
 impl ReasoningField {
-    /// Whether `reasoning` is written.
+    /// Whether to write `reasoning`.
     #[must_use]
     pub fn new_name(self) -> bool {
         self != Self::ReasoningContent
     }
 
-    /// Whether `reasoning_content` is written.
+    /// Whether to write `reasoning_content`.
     #[must_use]
     pub fn old_name(self) -> bool {
         self != Self::Reasoning

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Who writes the raw output.
+/// The source of raw output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum BackendSpec {
     /// No model: plausible turns in the format's own syntax.
@@ -12,16 +12,16 @@ pub enum BackendSpec {
     Mock,
     /// Recorded raw outputs, JSON Lines.
     Replay(PathBuf),
-    /// Servers that write raw output, all of one kind.
+    /// Servers that produce raw output, all of one kind.
     Remote {
-        /// Which kind.
+        /// Their kind.
         kind: RemoteKind,
-        /// Their base URLs; one at least.
+        /// Their base URLs; at least one.
         urls: Vec<String>,
     },
 }
 
-/// A kind of server that writes raw output.
+/// A kind of server that produces raw output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteKind {
     /// Any `/v1/completions` server: text in, text out.
@@ -34,7 +34,7 @@ pub enum RemoteKind {
     LlamaCpp,
     /// Text Generation Inference's `/generate_stream`.
     Tgi,
-    /// Any `/v1/chat/completions` server: messages in, text out, in which the markup may still stand.
+    /// Any `/v1/chat/completions` server: messages in, text out, possibly with markup.
     Chat,
 }
 
@@ -44,7 +44,7 @@ impl RemoteKind {
 }
 
 impl RemoteKind {
-    /// Whether servers of this kind make prompts of conversations.
+    /// Whether servers of this kind render prompts from conversations.
     #[must_use]
     pub fn makes_prompts(self) -> bool {
         matches!(self, Self::Vllm | Self::LlamaCpp | Self::Chat)

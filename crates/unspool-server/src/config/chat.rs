@@ -7,15 +7,16 @@ use std::str::FromStr;
 use super::Secret;
 use crate::error::StartupError;
 
-/// How backends that are chat servers, or somebody else's, are spoken to.
+/// Settings of backends that are chat servers or third-party servers.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Backends of other kinds"))]
 pub struct ChatConfig {
-    /// Where answers of --backend chat begin: `reasoning` (the prompt opens a thought), `content`; none: as the format says
+    /// Where answers of --backend chat begin: `reasoning` (the prompt opens a thought) or `content`; none: as the
+    /// format says
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE"))]
     pub chat_start: Option<ChatStart>,
 
-    /// Whether --backend chat is given the tools of requests: `pass`, or `omit`
+    /// Whether --backend chat receives the tools of requests: `pass` or `omit`
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = ChatTools::Pass))]
     pub chat_tools: ChatTools,
 
@@ -23,17 +24,17 @@ pub struct ChatConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub backend_api_key_file: Option<PathBuf>,
 
-    /// Send vLLM's own fields (such as `skip_special_tokens`) to --backend openai and chat, also where the server does not say
-    /// that it is a vLLM or an SGLang
+    /// Send vLLM's own fields (such as `skip_special_tokens`) to --backend openai and chat, even if the server does not
+    /// identify as vLLM or SGLang
     #[cfg_attr(feature = "clap", arg(long))]
     pub backend_extensions: bool,
 }
 
 impl ChatConfig {
-    /// The key for the backend that stands in the file.
+    /// Reads the backend's key from the file.
     ///
     /// # Errors
-    /// The file cannot be read, or there is no key in it, or another one beside it.
+    /// The file cannot be read, it contains no key, or another setting has one too.
     pub fn key(&self, given: Option<&Secret>) -> Result<Option<String>, StartupError> {
         let given = given.map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
         let Some(path) = &self.backend_api_key_file else { return Ok(given) };
@@ -60,7 +61,7 @@ impl ChatConfig {
 /// Where an answer begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatStart {
-    /// Behind the thought.
+    /// After the thought.
     Content,
     /// In a thought that the prompt has opened.
     Reasoning,
@@ -78,13 +79,13 @@ impl FromStr for ChatStart {
     }
 }
 
-/// Whether a chat server is given the tools of requests.
+/// Whether a chat server receives the tools of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChatTools {
     /// As tools.
     #[default]
     Pass,
-    /// Not at all: the conversation tells the model of them, or nobody does.
+    /// Not at all: the messages describe them, or nothing does.
     Omit,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of what holds the model to a form, with vLLM's names where vLLM has the same thing.
+//! The settings of structured outputs, with vLLM's names where vLLM has the same setting.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,29 +11,29 @@ use super::backend::BackendSpec;
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::error::StartupError;
 
-/// What holds answers to a form, and how long a thought may be.
+/// Settings of structured outputs and of the thinking budget.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Constraints"))]
 pub struct ConstraintConfig {
-    /// How strictly calls are held to their format and schemas: `auto` (if a call is demanded or a tool is strict),
-    /// `function` (every call is well-formed), `parameter` (every call fits its schema)
+    /// How strictly to constrain calls: `auto` (required calls and strict tools), `function` (every call is
+    /// well-formed), `parameter` (every call matches its schema)
     #[cfg_attr(feature = "clap", arg(long, value_name = "LEVEL", default_value_t = LevelOption::default()))]
     pub tool_strict_level: LevelOption,
 
-    /// How large the grammar of a request may be, and with it how much work goes into making it: `bytes` of its schemas and of
-    /// the grammar as it is written, `nodes` of which it is made. Beyond: 400
+    /// Maximum size of a request's grammar, and so of the work to build it: `bytes` of the schemas and of the written
+    /// grammar, `nodes` of its tree. Beyond it: 400
     #[cfg_attr(feature = "clap", arg(long, value_name = "LIMIT", default_value_t = Limit::default()))]
     pub grammar_limit: Limit,
 
-    /// In which notation the backend is told: `auto` (as its kind takes it), `xgrammar` (structural tags), `guidance` (grammars
-    /// of llguidance), `outlines` or `lm-format-enforcer` (JSON schemas alone), `none` (only what clients send goes on to it)
+    /// Notation for the backend: `auto` (by its kind), `xgrammar` (structural tags), `guidance` (llguidance grammars),
+    /// `outlines` or `lm-format-enforcer` (JSON schemas only), `none` (pass only what clients send)
     #[cfg_attr(
         feature = "clap",
         arg(long = "structured-outputs-config.backend", value_name = "NAME", default_value_t = GrammarBackend::Auto)
     )]
     pub structured_outputs_backend: GrammarBackend,
 
-    /// Constraints hold from the first token on: no thought before them
+    /// Apply constraints from the first token on, without a thought before them
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -46,34 +46,35 @@ pub struct ConstraintConfig {
     )]
     pub enable_in_reasoning: Switch,
 
-    /// The backend was started with a reasoning parser of its own: it applies constraints behind the thought by itself, and a
-    /// vLLM keeps `thinking_token_budget`. Without this flag the gateway sees to both
+    /// The backend was started with its own reasoning parser: it applies constraints after the thought, and a vLLM
+    /// enforces `thinking_token_budget`. Without this flag the gateway does both
     #[cfg_attr(feature = "clap", arg(long))]
     pub backend_reasoning_parser: bool,
 
-    /// Texts that begin a thought and that end it when its budget is used up, as a JSON object: '{"reasoning_start_str": "<think>",
-    /// "reasoning_end_str": "Enough.</think>"}'; one that is missing is the format's own
+    /// Texts that begin a thought and that end it when its budget is used up, as a JSON object:
+    /// '{"reasoning_start_str": "<think>", "reasoning_end_str": "Enough.</think>"}'; the default for each is the
+    /// format's own
     #[cfg_attr(feature = "clap", arg(long, value_name = "JSON"))]
     pub reasoning_config: Option<String>,
 
-    /// Whether calls may be constrained at all; `None`: as `VLLM_ENFORCE_STRICT_TOOL_CALLING` in the environment says.
+    /// Whether calls may be constrained at all; `None`: read `VLLM_ENFORCE_STRICT_TOOL_CALLING` from the environment.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub enforce: Option<bool>,
 }
 
 impl ConstraintConfig {
-    /// Checks what can be checked without looking at files or names.
+    /// Checks the settings without accessing files or looking up names.
     ///
     /// # Errors
-    /// A `--reasoning-config` that is none.
+    /// An invalid `--reasoning-config`.
     pub fn check(&self) -> Result<(), StartupError> {
         self.reasoning().map(drop)
     }
 
-    /// Checks that a backend which can do this is told only what it reads.
+    /// Checks the settings against the backend's capabilities.
     ///
     /// # Errors
-    /// A notation that it does not read, or a reasoning parser that it cannot have.
+    /// A notation that the backend does not read, or a reasoning parser that it cannot have.
     pub fn check_backend(&self, backend: &BackendSpec, can: &Capabilities) -> Result<(), StartupError> {
         let BackendSpec::Remote { kind, .. } = backend else { return Ok(()) };
         if self.backend_reasoning_parser && can.waits == Waits::Never {
@@ -88,21 +89,21 @@ impl ConstraintConfig {
         Err(StartupError::new(fault).hint(can.notation_hint))
     }
 
-    /// The texts of `--reasoning-config`.
+    /// Parses `--reasoning-config`.
     ///
     /// # Errors
-    /// It is no JSON object of texts.
+    /// It is not a JSON object of texts.
     pub fn reasoning(&self) -> Result<ReasoningConfig, StartupError> {
         let Some(text) = &self.reasoning_config else { return Ok(ReasoningConfig::default()) };
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            StartupError::new(format!("--reasoning-config is no JSON: {error}"))
+            StartupError::new(format!("--reasoning-config is not JSON: {error}"))
                 .hint("write it like --reasoning-config '{\"reasoning_end_str\": \"</think>\"}'")
         })?;
         let read = ReasoningConfig::read(&value);
         read.map_err(|error| StartupError { message: error.message, hint: error.hint })
     }
 
-    /// Whether calls may be constrained. The environment is read as in vLLM: yes if nothing is set there.
+    /// Whether calls may be constrained. Reads the environment as vLLM does: yes if the variable is not set.
     #[must_use]
     pub fn enforces(&self) -> bool {
         let told = || enforces(std::env::var("VLLM_ENFORCE_STRICT_TOOL_CALLING").ok().as_deref());
@@ -138,26 +139,26 @@ impl FromStr for LevelOption {
     }
 }
 
-/// `--structured-outputs-config.backend`: which of the engine's grammar backends reads what it is sent.
+/// `--structured-outputs-config.backend`: the engine's grammar backend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GrammarBackend {
-    /// As the kind of server takes it.
+    /// The default for the kind of server.
     #[default]
     Auto,
     /// xgrammar: structural tags.
     Xgrammar,
-    /// llguidance: its grammars.
+    /// llguidance grammars.
     Guidance,
     /// Outlines: JSON schemas.
     Outlines,
     /// lm-format-enforcer: JSON schemas.
     LmFormatEnforcer,
-    /// Nobody: only what a client sends goes on.
+    /// None: only what a client sends passes through.
     None,
 }
 
 impl GrammarBackend {
-    /// The notation that it reads; `None`: it names none.
+    /// The notation that it reads; `None` for `auto` and `none`.
     #[must_use]
     pub fn notation(self) -> Option<Notation> {
         match self {
@@ -195,7 +196,7 @@ impl FromStr for GrammarBackend {
     }
 }
 
-/// A switch that may stand alone or with a value, as vLLM's dotted flags.
+/// A switch with an optional value, like vLLM's dotted flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switch(pub bool);
 

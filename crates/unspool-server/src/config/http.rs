@@ -1,4 +1,4 @@
-//! The settings around HTTP, with vLLM's names.
+//! The settings of HTTP, with vLLM's names.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use axum::http::{HeaderName, HeaderValue, Method};
 use crate::bounds::BodyBounds;
 use crate::error::StartupError;
 
-/// Longest request body by default, in bytes.
+/// Default maximum size of a request body, in bytes.
 ///
-/// A conversation of a million tokens takes some 5 MB, and 12 MB where every character is escaped.
+/// A conversation of a million tokens takes about 5 MB, or 12 MB if every character is escaped.
 const LONGEST_BODY: usize = 16 << 20;
 
-/// Seconds of silence after which a stream says that it goes on: proxies and clients often wait for 30 or 60.
+/// Seconds of silence after which a stream sends a keep-alive: proxies and clients often wait 30 or 60 seconds.
 const KEEP_ALIVE: i64 = 15;
 
-/// How the gateway listens and what its answers carry around the answer itself.
+/// Settings of the listener, and of the headers of answers.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "HTTP"))]
 pub struct HttpConfig {
@@ -25,27 +25,27 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
     pub uds: Option<PathBuf>,
 
-    /// Certificate of the gateway, with its chain, in PEM; with --ssl-keyfile it serves https
+    /// Certificate chain of the gateway, in PEM; with --ssl-keyfile it serves HTTPS
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub ssl_certfile: Option<PathBuf>,
 
-    /// Private key of the certificate, in PEM and without a password
+    /// Private key of the certificate, in PEM, without a password
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub ssl_keyfile: Option<PathBuf>,
 
-    /// Certificates of those who vouch for clients, in PEM; for --ssl-cert-reqs 1 and 2
+    /// CA certificates for client certificates, in PEM; for --ssl-cert-reqs 1 and 2
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
     pub ssl_ca_certs: Option<PathBuf>,
 
-    /// Whether clients show a certificate: 0 they are not asked, 1 they may, 2 they must
+    /// Client certificates: 0 not requested, 1 optional, 2 required
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 0))]
     pub ssl_cert_reqs: u8,
 
-    /// Path that a proxy in front puts before all paths, such as `/llm`; requests with it and without it are served
+    /// Path prefix that a proxy adds, such as `/llm`; requests with and without it work
     #[cfg_attr(feature = "clap", arg(long, value_name = "PATH"))]
     pub root_path: Option<String>,
 
-    /// Origins of web pages that may use the gateway, as a JSON list; `["*"]`: all
+    /// Origins of web pages that may use the gateway (CORS), as a JSON list; `["*"]`: all
     #[cfg_attr(feature = "clap", arg(long, value_name = "JSON", default_value = "[]"))]
     pub allowed_origins: JsonList,
 
@@ -57,46 +57,46 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, value_name = "JSON", default_value = "[\"*\"]"))]
     pub allowed_headers: JsonList,
 
-    /// Let web pages send cookies and credentials
+    /// Allow web pages to send cookies and credentials
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_credentials: bool,
 
-    /// Answer with the header `X-Request-Id`: the request's own, or a new one
+    /// Add the header `X-Request-Id` to answers: the request's own, or a new one
     #[cfg_attr(feature = "clap", arg(long))]
     pub enable_request_id_headers: bool,
 
-    /// Say in a stream that is silent for this long, in seconds, that it goes on; 0: never
+    /// Seconds of silence after which a stream sends a keep-alive; 0: never
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "SECONDS", default_value_t = KEEP_ALIVE, allow_negative_numbers = true)
     )]
     pub sse_keep_alive_interval: i64,
 
-    /// Longest body of a request, in bytes
+    /// Maximum size of a request body, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = LONGEST_BODY))]
     pub max_body_size: usize,
 
-    /// Most messages of a request
+    /// Maximum number of messages in a request
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 10_000))]
     pub max_messages: usize,
 
-    /// Most tools of a request
+    /// Maximum number of tools in a request
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 1024))]
     pub max_tools: usize,
 
-    /// Most parts of all messages of a request
+    /// Maximum number of parts of all messages in a request
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 10_000))]
     pub max_parts: usize,
 
-    /// How long a client may take for the head of a request, and between two pieces of its body, in seconds; 0: for ever
+    /// Seconds for the headers of a request, and between two pieces of its body; 0: no limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 60))]
     pub request_timeout: u64,
 
-    /// How long a connection may stay open without a request, in seconds; 0: for ever
+    /// Seconds that a connection may stay open without a request; 0: no limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 75))]
     pub idle_timeout: u64,
 
-    /// How long running answers may take to finish once the process is told to end, in seconds
+    /// Seconds for running answers to finish at shutdown
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", default_value_t = 30))]
     pub shutdown_timeout: u64,
 }
@@ -128,10 +128,10 @@ impl Default for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Checks what can be checked without opening anything.
+    /// Checks the settings without opening anything.
     ///
     /// # Errors
-    /// A value out of its range, or one that is no name of a header or a method.
+    /// A value out of range, or an invalid name of a header or a method.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.sse_keep_alive_interval < 0 {
             let message =
@@ -169,7 +169,7 @@ impl HttpConfig {
         }
     }
 
-    /// The flags of TLS, as far as they contradict each other.
+    /// Checks the TLS flags for contradictions.
     fn check_ssl(&self) -> Result<(), StartupError> {
         let fault = |message: &str, hint: &str| Err(StartupError::new(message).hint(hint));
         match (&self.ssl_certfile, &self.ssl_keyfile) {
@@ -213,37 +213,37 @@ impl HttpConfig {
         }
     }
 
-    /// The silence after which a stream says that it goes on.
+    /// The silence after which a stream sends a keep-alive.
     #[must_use]
     pub fn keep_alive(&self) -> Option<Duration> {
         u64::try_from(self.sse_keep_alive_interval).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs)
     }
 
-    /// What a body may hold.
+    /// The limits of a body.
     #[must_use]
     pub fn bounds(&self) -> BodyBounds {
         BodyBounds { messages: self.max_messages, tools: self.max_tools, parts: self.max_parts }
     }
 
-    /// The root path without the slash at its end; `None` if there is none.
+    /// The root path without its trailing slash; `None` if there is none.
     #[must_use]
     pub fn root(&self) -> Option<&str> {
         self.root_path.as_deref().map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty())
     }
 }
 
-/// A list of texts, written in JSON as vLLM's flags are.
+/// A list of texts, written in JSON as in vLLM's flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JsonList(pub Vec<String>);
 
 impl JsonList {
-    /// The list that stands for everything.
+    /// The list that means everything.
     #[must_use]
     pub fn all() -> Self {
         Self(vec!["*".to_owned()])
     }
 
-    /// Whether the list stands for everything.
+    /// Whether the list means everything.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0.iter().any(|text| text == "*")

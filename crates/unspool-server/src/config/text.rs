@@ -1,4 +1,4 @@
-//! The settings around templates and tokens.
+//! The settings of templates and tokens.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 
 use crate::error::StartupError;
 
-/// Longest text to be tokenized by default, in characters: more than the longest contexts hold.
+/// Default maximum length of a text to tokenize, in characters: more than the longest contexts hold.
 const LONGEST_TEXT: usize = 4_000_000;
 
-/// What `--chat-template` says: a word, or a template.
+/// The value of `--chat-template`: a keyword or a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateChoice<'a> {
-    /// Nothing: the model's own files, or the backend.
+    /// Not set: the model's own files, or the backend.
     Unsaid,
-    /// `chatml`: the simple prompts of this gateway.
+    /// `chatml`: the gateway's simple prompts.
     ChatMl,
-    /// `none`: no prompts; only raw completions are served.
+    /// `none`: no prompts; only raw completions work.
     Nothing,
     /// A template: a file, a name, or its text.
     Given(&'a str),
 }
 
 impl<'a> TemplateChoice<'a> {
-    /// What the flag's value says. Further words belong here; a file of such a name is given as `./chatml`.
+    /// Interprets the flag's value. Add further keywords here; a file with such a name is given as `./chatml`.
     #[must_use]
     pub fn of(flag: Option<&'a str>) -> Self {
         match flag {
@@ -35,13 +35,13 @@ impl<'a> TemplateChoice<'a> {
     }
 }
 
-/// What becomes of images that the model cannot see.
+/// What happens to images that the model cannot see.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ImagePolicy {
     /// The request is refused.
     #[default]
     Refuse,
-    /// A text stands where the image was.
+    /// A text replaces the image.
     Placeholder,
 }
 
@@ -65,23 +65,23 @@ impl FromStr for ImagePolicy {
     }
 }
 
-/// How far prompts and tokens are made here.
+/// Settings of prompts and tokens.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Templates and tokens"))]
 pub struct TextConfig {
-    /// Longest text to be tokenized, in characters: of `/tokenize` and of prompts
+    /// Maximum length of a text to tokenize, in characters, for `/tokenize` and prompts
     #[cfg_attr(feature = "clap", arg(long, value_name = "CHARS", default_value_t = LONGEST_TEXT))]
     pub max_tokenize_chars: usize,
 
-    /// How many prompts are rendered or texts tokenized at once; others wait. 0: as many as there are processors
+    /// Number of prompts rendered or texts tokenized at once; others wait. 0: the number of processors
     #[cfg_attr(feature = "clap", arg(long, value_name = "NUMBER", default_value_t = 0))]
     pub text_workers: usize,
 
-    /// What becomes of images in front of backends that take none: `refuse`, or `placeholder` (a text stands where one was)
+    /// Images for backends that take none: `refuse`, or `placeholder` (a text replaces each)
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", default_value_t = ImagePolicy::Refuse))]
     pub image_policy: ImagePolicy,
 
-    /// The program that renders the templates of requests; it does what [`unspool_text::worker::run`] does if its first
+    /// The program that renders the templates of requests. It must call [`unspool_text::worker::run`] if its first
     /// argument is [`unspool_text::sandbox::ARGUMENT`].
     #[cfg_attr(feature = "clap", arg(skip))]
     pub template_worker: Option<PathBuf>,
@@ -99,10 +99,10 @@ impl Default for TextConfig {
 }
 
 impl TextConfig {
-    /// Checks what can be checked without opening anything.
+    /// Checks the settings without opening anything.
     ///
     /// # Errors
-    /// A value out of its range.
+    /// A value out of range.
     pub fn check(&self) -> Result<(), StartupError> {
         if self.max_tokenize_chars == 0 {
             return Err(StartupError::new("--max-tokenize-chars is 0; it must be 1 or more")
@@ -111,7 +111,7 @@ impl TextConfig {
         Ok(())
     }
 
-    /// How many prompts are rendered or texts tokenized at once.
+    /// Number of prompts rendered or texts tokenized at once.
     #[must_use]
     pub fn workers(&self) -> usize {
         match self.text_workers {

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
+use unspool::Error;
 use unspool::Pair;
 use unspool::format::file::Required;
-use unspool::grammar::{Grammar, GrammarError, Limit, Options, StrictLevel};
+use unspool::grammar::{Grammar, Limit, Options, StrictLevel};
 use unspool::{Delta, Event, Prompt, Request, ToolChoice};
 
 use self::memory::Memory;
@@ -317,8 +318,8 @@ fn expression(request: &ChatRequest) -> Result<Constraint, ApiError> {
 }
 
 /// What is wrong with a request that has no grammar.
-fn told(error: GrammarError) -> ApiError {
-    let told = ApiError::bad_field(error.field, error.message);
+fn told(error: Error) -> ApiError {
+    let told = ApiError::bad_field(error.place.as_deref().unwrap_or("tools"), error.message);
     match error.hint {
         Some(hint) => told.hint(hint),
         None => told,

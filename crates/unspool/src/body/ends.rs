@@ -1,4 +1,4 @@
-//! What may end a body from inside an open value: closers, and the look-ahead that makes them count.
+//! What may end a body inside an open value: closers, and the look-ahead that makes them count.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use super::Follow;
 use crate::marks::Blanks;
 use crate::scan::{Literal, Match};
 
-/// A closer of the call or block, and what must follow where it ends an open value.
+/// A closer of the call or block, and what must follow it to end an open value.
 #[derive(Debug, Clone)]
 pub(super) struct Ender {
     pub(super) literal: Literal,
     pub(super) followers: Vec<Literal>,
 }
 
-/// The closers that end an open value if structure follows: a call's closer before the block's or the next call, a block's
-/// closer before the next call.
+/// The closers that end an open value if structure follows: a call's closer before the block's or the next call, a
+/// block's closer before the next call.
 pub(super) fn enders(follow: &Follow) -> Vec<Ender> {
     let mut enders: Vec<Ender> = Vec::new();
     let of_call = follow.call_close.iter().map(|l| (l, true));
@@ -30,30 +30,30 @@ pub(super) fn enders(follow: &Follow) -> Vec<Ender> {
     enders
 }
 
-/// The first of `literals` that stands at the start of `rest`, in order: an undecided one is waited for.
+/// The first of `literals` at the start of `rest`, in order; an undecided one blocks later ones.
 pub(super) fn first_match(literals: &[Literal], rest: &[u8]) -> Match {
     literals.iter().map(|l| l.at(rest)).find(|m| *m != Match::No).unwrap_or(Match::No)
 }
 
-/// What must stand behind a closer.
+/// What must follow a closer.
 pub(super) struct Structure<'a> {
     /// One of these,
     pub(super) literals: &'a [Literal],
-    /// after at most so many bytes of white space,
+    /// after at most this much white space, in bytes,
     pub(super) most: usize,
-    /// as this counts them.
+    /// in this definition of white space.
     pub(super) blanks: Blanks,
 }
 
-/// A look over the white space behind a closer. It goes on where it stopped.
+/// A look-ahead over the white space after a closer. It resumes where it stopped.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct LookPast {
-    /// Length of the closer, and of it with the white space seen.
+    /// Length of the closer, without and with the white space seen.
     seen: Option<(usize, usize)>,
 }
 
 impl LookPast {
-    /// Whether structure stands in `bytes` after a closer of `len` bytes. Partial: the bytes end before that is decided.
+    /// Whether structure follows in `bytes` after a closer of `len` bytes. Partial: more bytes are needed.
     pub(super) fn follows(&mut self, bytes: &[u8], len: usize, what: &Structure<'_>) -> Match {
         let seen = self.seen.filter(|(of, end)| *of == len && *end <= bytes.len()).map_or(len, |(_, end)| end);
         let end = seen + what.blanks.before(&bytes[seen..]);

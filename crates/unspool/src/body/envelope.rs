@@ -1,6 +1,6 @@
-//! The body `envelope`: JSON around the name and the arguments of calls, one object a call, alone or in a list.
+//! The body `envelope`: JSON around the name and the arguments of calls, one object per call, alone or in a list.
 //!
-//! It reads the envelope's own level only: keys come in any order, and what stands inside the arguments is data.
+//! It parses only the envelope's own level: keys come in any order, and the contents of the arguments are data.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::scan::blanks;
 mod parts;
 mod structure;
 
-/// What the body has to know of its format.
+/// The format's settings for the body.
 #[derive(Debug, Clone)]
 pub(crate) struct EnvelopeSpec {
     words: EnvelopeWords,
@@ -25,7 +25,7 @@ pub(crate) struct EnvelopeSpec {
 }
 
 impl EnvelopeSpec {
-    /// The spec of an envelope with these words, which these literals may follow.
+    /// The spec of an envelope with these keys, which these literals may follow.
     ///
     /// # Errors
     /// A role without a key, or a key with two roles.
@@ -56,7 +56,7 @@ impl EnvelopeSpec {
     }
 }
 
-/// What a member of a call's object is.
+/// The role of a member of a call's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Role {
     Name,
@@ -65,7 +65,7 @@ enum Role {
     Other,
 }
 
-/// What a string that is kept is.
+/// The role of a stored string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Kept {
     Key,
@@ -73,7 +73,7 @@ enum Kept {
     Id,
 }
 
-/// Where the envelope stands.
+/// The position in the envelope.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 enum At {
     /// Before anything.
@@ -81,11 +81,11 @@ enum At {
     Start,
     /// In the list, before an element.
     Element,
-    /// In the list, behind an element.
+    /// In the list, after an element.
     AfterElement,
     /// In an object, before a key.
     Key,
-    /// In a string that is kept.
+    /// In a string that is stored.
     Short(Kept, Short),
     Colon(Role),
     Value(Role),
@@ -95,28 +95,28 @@ enum At {
         text: String,
     },
     Arguments(Arguments),
-    /// In the value of a member that has no place.
+    /// In the value of a member without a role.
     Skip(JsonScan),
-    /// In an element that is no object.
+    /// In an element that is not an object.
     SkipElement(JsonScan),
-    /// In an object, behind a value.
+    /// In an object, after a value.
     After,
-    /// Everything is read.
+    /// The envelope is complete.
     Over,
 }
 
-/// What is known of a call's arguments.
+/// The state of a call's arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Given {
     #[default]
     Missing,
-    /// `null` or the like.
+    /// `null` or similar.
     Nothing,
-    /// They came. False: as a string that begins like JSON and is none.
+    /// They are written. False: as a string that begins like JSON but is not.
     Written(bool),
 }
 
-/// The call at hand.
+/// The current call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Call {
     name: Option<String>,
@@ -133,9 +133,9 @@ struct Call {
 pub(crate) struct Envelope {
     at: At,
     list: bool,
-    /// An element of the list, or a call, is over.
+    /// An element of the list, or a call, is complete.
     later: bool,
-    /// The object at hand had a call (shape `key`).
+    /// The current object had a call (shape `key`).
     called: bool,
     call: Call,
     header: PendingCall,
@@ -154,19 +154,19 @@ impl Default for Envelope {
     }
 }
 
-/// What a turn over the input came to.
+/// The result of one turn over the input.
 enum Turn {
-    /// So many bytes are read; on with the rest.
+    /// This many bytes are consumed; continue with the rest.
     Go(usize),
-    /// So many bytes are read; the rest, if there is one, cannot be decided yet.
+    /// This many bytes are consumed; the rest, if any, is undecided.
     Wait(usize),
-    /// So many bytes are read, and this is to be told.
+    /// This many bytes are consumed, with this status.
     Say(usize, Status),
-    /// So many bytes are read, and the element that they end is no call.
+    /// This many bytes are consumed, and the element that they end is not a call.
     NoCall(usize),
 }
 
-/// The input of a step, and how far it is read.
+/// The input of a step, and how far it is consumed.
 #[derive(Clone, Copy)]
 struct Here<'a> {
     input: &'a str,
@@ -180,7 +180,7 @@ impl<'a> Here<'a> {
 }
 
 impl Envelope {
-    /// The name of the call that was announced last.
+    /// The name of the last announced call.
     pub(crate) fn name(&self) -> &str {
         self.call.name.as_deref().unwrap_or_default()
     }
@@ -194,27 +194,27 @@ impl Envelope {
         }
     }
 
-    /// The id that the model wrote for it before it was announced.
+    /// The id that the model wrote before the call was announced.
     pub(crate) fn id(&self) -> Option<&str> {
         self.call.id.as_deref()
     }
 
-    /// What was read of the list since its last call, as long as no further one is open.
+    /// The text of the list since its last call, while no further one is open.
     pub(crate) fn unread(&self) -> String {
         if self.call.announced { String::new() } else { self.header.element("") }
     }
 
-    /// Where the JSON of the envelope stands behind the bytes that were taken, as long as no call is open: for passing a value
-    /// that is no call on to its own end. `None`: it is no JSON any more.
+    /// The JSON state after the consumed bytes, while no call is open, to pass a value that is not a call through to
+    /// its end. `None`: it is no longer JSON.
     pub(crate) fn scan(&self) -> Option<&JsonScan> {
         if self.call.announced { None } else { self.header.scan.as_ref() }
     }
 
-    /// Reads on.
+    /// Continues.
     ///
-    /// Before `Named`, the bytes taken may have to be given back, so the caller keeps them; `Broken` says so. `CallEnd` is for
-    /// lists (and for shape `key`): what follows it belongs to the next call, or to none, and `Done` and `Broken` then speak of
-    /// the rest of the list alone.
+    /// Before `Named`, the caller keeps the consumed bytes, because they may have to be given back; `Broken` says so.
+    /// `CallEnd` is for lists (and for shape `key`): the following text belongs to the next call or to none, and `Done`
+    /// and `Broken` then refer only to the rest of the list.
     pub(crate) fn step(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let announced = self.call.announced;
         if announced {
@@ -235,7 +235,7 @@ impl Envelope {
             if more || shown == here.at {
                 shown = self.portion(cx, here, shown);
             }
-            // What may become arguments has a limit of its own.
+            // Text that may become arguments has its own limit.
             let counts = !announced && !matches!(self.at, At::Arguments(_) | At::Skip(_));
             let turn = self.turn(spec, cx, Here { input: &input[..shown], ..here });
             let (Turn::Go(len) | Turn::Wait(len) | Turn::Say(len, _) | Turn::NoCall(len)) = turn;
@@ -264,8 +264,8 @@ impl Envelope {
         Step { consumed: here.at, status }
     }
 
-    /// How much of the input a turn is shown of which so much was shown before. Until a call is announced that is no more than
-    /// fits within the limits, else one character: so a limit is passed at the same byte however the input is cut.
+    /// How much of the input a turn sees, given how much was seen before. Until a call is announced, that is at most
+    /// what fits within the limits, or else one character, so a limit is reached at the same byte in every split.
     fn portion(&self, cx: &Cx<'_>, here: Here<'_>, before: usize) -> usize {
         let len = here.input.len();
         if self.call.announced || before == len {
@@ -275,7 +275,7 @@ impl Envelope {
         let kept = self.header.early_bytes() + self.call.unplaced.len();
         let room = match &self.at {
             At::Arguments(arguments) if arguments.holds() => 0,
-            // Within JSON a byte may become six; a member without a place brings its colon and comma along.
+            // Within JSON a byte may become six; a member without a role includes its colon and comma.
             _ => limits.held_arguments.saturating_sub(kept.saturating_add(4)) / 6,
         };
         let least = here.input[before..].chars().next().map_or(len, |c| before + c.len_utf8());
@@ -293,7 +293,7 @@ impl Envelope {
             At::Short(what, short) => {
                 let most = if *what == Kept::Key { cx.limits.name.max(spec.longest_key) } else { cx.limits.name };
                 let (announced, header) = (self.call.announced, &mut self.header);
-                // A key is none of the call's own then, and stays as it is written.
+                // Such a key is not one of the call's own, and stays as written.
                 let is_key = *what == Kept::Key && spec.words.shape == Shape::Keys;
                 let Scanned { len, stop } = short.read(rest, most, &mut |end, escape| {
                     let at = (here.at + end).cast_signed() - escape.len().cast_signed();

@@ -1,4 +1,4 @@
-//! The body `json`: the arguments of one call as JSON, passed on as the model writes them.
+//! The body `json`: the arguments of one call as JSON, verbatim.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl Closers {
         Self { literals, first }
     }
 
-    /// Whether one of them stands at the start of `input`.
+    /// Whether `input` begins with one of them.
     pub(crate) fn at(&self, input: &[u8]) -> Match {
         let mut result = Match::No;
         for literal in &self.literals {
@@ -44,7 +44,7 @@ impl Closers {
         result
     }
 
-    /// The first place at which one of them stands, or may stand once more bytes are there.
+    /// The first position of one of them, or where one is possible with more bytes.
     fn find(&self, input: &[u8]) -> Option<(usize, Match)> {
         let mut from = 0;
         while let Some(at) = self.first.find(input, from) {
@@ -57,10 +57,10 @@ impl Closers {
     }
 }
 
-/// Gives JSON that is passed on to the client, and tells what of it was mended.
+/// Emits JSON that passes through, and reports repairs in it.
 pub(super) struct Passed<'a> {
     out: &'a mut dyn Out,
-    /// Where the JSON begins in the input of the step.
+    /// Start of the JSON in the input of the step.
     base: isize,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Passed<'a> {
         Self { out, base: base.cast_signed() }
     }
 
-    /// Tells of a backslash that was doubled.
+    /// Reports a doubled backslash.
     pub(super) fn tell(out: &mut dyn Out, at: isize, escape: &str) {
         let read = format!("\\{escape}");
         let message = "this backslash begins no escape of JSON; it is read as a backslash";
@@ -95,11 +95,11 @@ impl JsonOut for Passed<'_> {
     }
 }
 
-/// What the body has to know of its format.
+/// The format's settings for the body.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonSpec {
     closers: Closers,
-    /// Calls have a closer, so that broken JSON has an end too.
+    /// Calls have a closer, so broken JSON has an end too.
     closed: bool,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct JsonBody {
 enum State {
     /// In the JSON value, or before it.
     Json(Arguments),
-    /// Behind a byte that is no JSON: everything is passed on, up to a closer.
+    /// After a byte that is not JSON: everything passes through, up to a closer.
     Raw,
 }
 
@@ -140,10 +140,10 @@ impl JsonBody {
         }
     }
 
-    /// Reads on.
+    /// Continues.
     ///
-    /// The body ends where its value ends. Where it is no JSON it goes on to a closer (kimi_k2/bad-json), or, if the format
-    /// has none, breaks.
+    /// The body ends where its value ends. If it is not JSON it continues to a closer (kimi_k2/bad-json), or breaks if
+    /// the format has none.
     pub(crate) fn step(&mut self, spec: &JsonSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let State::Json(arguments) = &mut self.state else { return raw(spec, cx, input, 0) };
         let mut at = 0;
@@ -158,7 +158,7 @@ impl JsonBody {
                 Match::No => {}
                 Match::Partial if cx.eof == Eof::No => return Step { consumed: at, status: Status::More },
                 Match::Partial if cx.eof == Eof::Length => return done(at, false),
-                // Nothing was written between the markers: no arguments.
+                // There is nothing between the markers: no arguments.
                 Match::Full(_) | Match::Partial => {
                     cx.out.args("{}");
                     return done(at, true);
@@ -189,7 +189,7 @@ impl JsonBody {
         }
     }
 
-    /// The input is used up.
+    /// The input is exhausted.
     fn ran_out(&mut self, cx: &mut Cx<'_>, at: usize) -> Step {
         let State::Json(arguments) = &self.state else { return Step { consumed: at, status: Status::More } };
         match cx.eof {
@@ -200,7 +200,7 @@ impl JsonBody {
             }
             Eof::Stop | Eof::Length => {
                 let whole = arguments.finish(&mut Passed::from(&mut *cx.out, at));
-                // A number has no end of its own: cut off, it may have had more digits.
+                // A number has no end marker: if it was cut off, digits may be missing.
                 done(at, whole && cx.eof == Eof::Stop)
             }
         }
@@ -211,7 +211,7 @@ fn done(consumed: usize, complete: bool) -> Step {
     Step { consumed, status: Status::Done { complete } }
 }
 
-/// Passes everything on from `from` to a closer. White space before a closer is its framing.
+/// Passes everything from `from` up to a closer through. White space before a closer is its framing.
 fn raw(spec: &JsonSpec, cx: &mut Cx<'_>, input: &str, from: usize) -> Step {
     let bytes = input.as_bytes();
     let found = spec.closers.find(&bytes[from..]);
@@ -228,7 +228,7 @@ fn raw(spec: &JsonSpec, cx: &mut Cx<'_>, input: &str, from: usize) -> Step {
     }
 }
 
-/// Notes that the arguments are no JSON, as of `at`.
+/// Reports that the arguments are not JSON, at `at`.
 fn not_json(cx: &mut Cx<'_>, at: usize, text: &str) {
     let message = "the arguments are not JSON; they are passed on as the model wrote them";
     cx.out.report(DiagnosticKind::NotJson, at, text, message);

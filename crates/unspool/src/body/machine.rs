@@ -1,4 +1,4 @@
-//! One type for all argument syntaxes, so that the flow need not know which one runs.
+//! One type for all argument syntaxes, so that the flow does not depend on them.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::literals::{Literals, LiteralsSpec};
 use super::params::{Params, ParamsSpec};
 use super::{Cx, Follow, Status, Step};
 
-/// An argument syntax with the words of its format.
+/// An argument syntax with the settings of its format.
 #[derive(Debug, Clone)]
 pub(crate) enum BodySpec {
     Envelope(EnvelopeSpec),
@@ -26,7 +26,7 @@ pub(crate) enum BodySpec {
     Literals(LiteralsSpec),
 }
 
-/// A body being read.
+/// A body in progress.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum BodyMachine {
     Envelope(Envelope),
@@ -41,7 +41,7 @@ impl BodySpec {
     /// The syntax of a body slot.
     ///
     /// # Errors
-    /// Words that do not fit together.
+    /// Contradictory settings.
     pub(crate) fn new(slot: Slot, tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         Ok(match slot {
             Slot::Envelope => Self::Envelope(EnvelopeSpec::new(&tools.envelope, &follow)?),
@@ -80,7 +80,7 @@ impl BodySpec {
 }
 
 impl BodyMachine {
-    /// Reads on. A machine and a spec of different syntaxes, as a foreign snapshot may bring, are a broken body.
+    /// Continues. If machine and spec have different syntaxes, as in a foreign snapshot, the body is broken.
     pub(crate) fn step(&mut self, spec: &BodySpec, cx: &mut Cx<'_>, input: &str) -> Step {
         match (self, spec) {
             (Self::Envelope(m), BodySpec::Envelope(s)) => m.step(s, cx, input),
@@ -93,8 +93,8 @@ impl BodyMachine {
         }
     }
 
-    /// Whether a delta goes on as it stands: it is JSON within a value, or data inside a string without anything that JSON
-    /// escapes. The machine has read it then. `depth`: deepest nesting that is allowed.
+    /// Whether a delta passes through unchanged: it is JSON within a value, or data inside a string without anything
+    /// that JSON escapes. If so, the machine has consumed it. `depth`: maximum nesting.
     #[inline]
     pub(crate) fn passes(&mut self, spec: &BodySpec, text: &str, depth: usize) -> bool {
         match (self, spec) {
@@ -108,12 +108,12 @@ impl BodyMachine {
         }
     }
 
-    /// Whether the body brings the call's name.
+    /// Whether the body contains the call's name.
     pub(crate) fn names_itself(&self) -> bool {
         matches!(self, Self::Envelope(_))
     }
 
-    /// The name that the body brought.
+    /// The name in the body.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Envelope(m) => m.name(),
@@ -121,7 +121,7 @@ impl BodyMachine {
         }
     }
 
-    /// What the body read behind its last call, as long as that is no further one.
+    /// The text after the body's last call, while that is not a further one.
     pub(crate) fn unread(&self) -> String {
         match self {
             Self::Envelope(m) => m.unread(),
@@ -129,7 +129,7 @@ impl BodyMachine {
         }
     }
 
-    /// The id that the body brought.
+    /// The id in the body.
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Envelope(m) => m.id(),
@@ -137,8 +137,8 @@ impl BodyMachine {
         }
     }
 
-    /// The scan of a JSON value that turned out to be no call, if it is still JSON and not over.
-    pub(crate) fn into_scan(self) -> Option<JsonScan> {
+    /// The scan of a JSON value that is not a call, if it is still JSON and not complete.
+    pub(crate) fn scan(&self) -> Option<JsonScan> {
         match self {
             Self::Envelope(m) => m.scan().filter(|scan| !scan.is_over()).cloned(),
             _ => None,

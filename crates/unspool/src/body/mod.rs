@@ -1,7 +1,7 @@
-//! Bodies: one machine for each argument syntax. Text in, JSON text out, bit by bit.
+//! Bodies: one machine per argument syntax. Text in, JSON text out, incrementally.
 //!
-//! A body is shown the bytes that are not consumed yet. It consumes what it can and says how it stands; what it leaves
-//! is shown again, with more behind it. It writes the JSON text of the arguments through [`Out`].
+//! A body sees the bytes that are not consumed yet. It consumes what it can and reports its status; it sees the rest
+//! again, followed by more. It writes the JSON text of the arguments through [`Out`].
 
 pub(crate) mod elements;
 mod ends;
@@ -28,80 +28,83 @@ use crate::scan::Literal;
 use crate::schema::FunctionSchema;
 use crate::typing::Converted;
 
-/// How a body stands after a step.
+/// The status of a body after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It wants more bytes (never answered when `eof` is set).
+    /// It needs more bytes (never returned if `eof` is set).
     More,
     /// Envelope only: a call's name (and id, if the model wrote one) is known; see [`envelope::Envelope::name`].
     Named,
-    /// Envelope only: one call of a list is over; the next may follow. `complete` as in `Done`.
+    /// Envelope only: one call of a list ends; the next may follow. `complete` as in `Done`.
     CallEnd { complete: bool },
-    /// The body is over. Its closer, if it has one, is not consumed. `complete`: the arguments are what the model meant to write.
+    /// The body ends. Its closer, if it has one, is not consumed. `complete`: the arguments are as the model meant
+    /// them.
     Done { complete: bool },
-    /// The next byte does not fit the syntax. What was written stands.
+    /// The next byte violates the syntax. Written output stays.
     Broken,
 }
 
-/// What one step did.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Bytes of the input taken for good.
+    /// Number of bytes consumed.
     pub(crate) consumed: usize,
-    /// How the body stands.
+    /// The status of the body.
     pub(crate) status: Status,
 }
 
-/// The end of the output, as far as a body needs to know.
+/// The end of the output, for a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eof {
     /// More may come.
     No,
-    /// The engine stopped by itself.
+    /// The model ended the reply.
     Stop,
     /// The engine cut the output (`length`).
     Length,
 }
 
-/// Takes what a body writes.
+/// Receives the output of a body.
 pub(crate) trait Out {
     /// A piece of the JSON text of the arguments that the body writes itself.
     fn args(&mut self, json: &str);
-    /// A piece of JSON that was made of `text`, or is it: a slice of the step's input, or else one whose place is not known.
+    /// A piece of JSON made from `text`, or equal to it: a slice of the step's input, or a text of unknown position.
     fn args_of(&mut self, json: &str, text: &str) {
         let _ = text;
         self.args(json);
     }
-    /// A piece of JSON that was made of this range, from the start of the step's input; below 0: in the input of an earlier one.
+    /// A piece of JSON made from this range, relative to the start of the step's input; negative: in the input of an
+    /// earlier step.
     fn args_at(&mut self, json: &str, place: Option<Range<isize>>) {
         let _ = place;
         self.args(json);
     }
-    /// Something odd; `at` is an offset in the input of this step.
+    /// An anomaly; `at` is an offset in the input of this step.
     fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
-    /// A slip of the model that was mended.
+    /// A repaired mistake of the model.
     fn repaired(&mut self, repair: Repair<'_>);
 }
 
-/// A slip of the model, and what it was read as.
+/// A mistake of the model and its repair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Repair<'a> {
-    /// Where it stands, from the start of this step's input; below 0: in the input of an earlier one.
+    /// Its position, relative to the start of this step's input; negative: in the input of an earlier step.
     pub(crate) at: isize,
-    /// What stood there; empty: a marker was missing.
+    /// The text; empty: a marker was missing.
     pub(crate) text: &'a str,
-    /// What it was read as; empty: it was left out.
+    /// The repair; empty: the text was left out.
     pub(crate) read: &'a str,
     /// One sentence for people.
     pub(crate) message: &'a str,
 }
 
-/// Tells of bytes that have no place in the arguments.
+/// Reports bytes without a place in the arguments.
 pub(crate) fn unplaced(out: &mut dyn Out, at: usize, text: &str) {
     out.report(DiagnosticKind::UnplacedText, at, text, "these bytes have no place in the arguments of the call");
 }
 
-/// Writes the inside of a JSON string for `text`, which begins at `at` in this step's input; below 0: in an earlier one.
+/// Writes the inside of a JSON string for `text`, which begins at `at` in this step's input; negative: in an earlier
+/// one.
 pub(crate) fn give_string(out: &mut dyn Out, text: &str, at: isize) {
     let mut from = at;
     string_of(text, |json, source| {
@@ -111,7 +114,7 @@ pub(crate) fn give_string(out: &mut dyn Out, text: &str, at: isize) {
     });
 }
 
-/// Writes what a value became. `text` is the value as the model wrote it, which ends `end` bytes into this step's input.
+/// Writes a converted value. `text` is the value as the model wrote it, which ends `end` bytes into this step's input.
 pub(crate) fn give(converted: &Converted<'_>, out: &mut dyn Out, text: &str, end: usize) {
     let mut from = end.cast_signed() - text.len().cast_signed();
     converted.write(&mut |json| {
@@ -129,19 +132,19 @@ pub(crate) fn give(converted: &Converted<'_>, out: &mut dyn Out, text: &str, end
     }
 }
 
-/// What a body may ask for in a step.
+/// The context of a step.
 pub(crate) struct Cx<'a> {
-    /// Where the JSON goes.
+    /// The output.
     pub(crate) out: &'a mut dyn Out,
-    /// Schema of the function, if the request knows it.
+    /// Schema of the function, if the request has it.
     pub(crate) schema: Option<&'a FunctionSchema>,
-    /// The bounds.
+    /// The limits.
     pub(crate) limits: &'a Limits,
     /// Whether the input is the last.
     pub(crate) eof: Eof,
 }
 
-/// Literals that may stand after a body or a part of it; computed from the templates.
+/// Literals that may follow a body or a part of it, computed from the templates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Follow {
     /// The call's own closers: for each call template, its literals after the body, in order.

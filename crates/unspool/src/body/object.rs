@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{Out, Status};
 use crate::json::write::string_of;
 
-/// How far the object is written.
+/// The state of the object.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Object {
-    /// It has a member, so its brace is written.
+    /// It has a member, so its opening brace is written.
     has_members: bool,
     /// Text of the body had no place in it.
     unplaced: bool,
-    /// The members' names, in a body that asks for them.
+    /// The members' names, for a body that needs them.
     names: BTreeSet<String>,
 }
 
@@ -23,12 +23,12 @@ impl Object {
         self.has_members
     }
 
-    /// Remembers a member's name.
+    /// Records a member's name.
     pub(super) fn named(&mut self, key: &str) {
         self.names.insert(key.to_owned());
     }
 
-    /// Whether a member of this name was remembered.
+    /// Whether a member of this name was recorded.
     pub(super) fn has(&self, key: &str) -> bool {
         self.names.contains(key)
     }
@@ -45,7 +45,7 @@ impl Object {
         self.has_members = true;
     }
 
-    /// Takes the members of another object, given as its JSON text.
+    /// Adds the members of another object, given as JSON text.
     pub(super) fn adopt(&mut self, out: &mut dyn Out, object: &str) {
         let inner = object.trim().strip_prefix('{').and_then(|o| o.strip_suffix('}')).unwrap_or_default();
         if inner.trim().is_empty() {
@@ -56,7 +56,7 @@ impl Object {
         self.has_members = true;
     }
 
-    /// Ends the object. If nothing in the body could be read, there are no arguments rather than empty ones.
+    /// Ends the object. If nothing in the body was valid, there are no arguments rather than empty ones.
     pub(super) fn end(&mut self, out: &mut dyn Out) -> Status {
         match (self.has_members, self.unplaced) {
             (false, true) => return Status::Broken,

@@ -2,18 +2,18 @@
 
 use crate::scan::{Literal, Match, blanks, is_blank, prefix};
 
-/// Longest attribute text in a closing tag, in bytes.
+/// Maximum attribute text in a closing tag, in bytes.
 const LONGEST_ATTRIBUTE: usize = 256;
 
 /// A closer that is a tag: `</parameter>`, `</｜DSML｜parameter>`, `]<]minimax[>[</invoke>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClosingTag {
-    /// The whole closer.
+    /// The complete closer.
     literal: Literal,
     name: Box<str>,
     /// The name without its sign or namespace.
     bare: Box<str>,
-    /// Something stands before the tag.
+    /// Something precedes the tag.
     signed: bool,
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct ClosingTag {
 pub(super) enum Tag {
     /// None of these names.
     Other,
-    /// The text ends before that is decided.
+    /// More bytes are needed.
     Partial,
     Opens,
     Closes,
 }
 
 impl ClosingTag {
-    /// The tag that a closer is, if it is one.
+    /// Parses a closer as a tag.
     pub(crate) fn of(literal: &Literal) -> Option<Self> {
         let (sign, tag) = literal.text().split_once("</")?;
         let name = tag.strip_suffix('>').filter(|name| !name.is_empty() && !name.contains(['<', '>', '=', ' ']))?;
@@ -38,7 +38,7 @@ impl ClosingTag {
         Some(Self { literal: literal.clone(), name: name.into(), bare: bare.into(), signed: !sign.is_empty() })
     }
 
-    /// The closer as it should be.
+    /// The correct closer.
     pub(super) fn literal(&self) -> &Literal {
         &self.literal
     }
@@ -51,8 +51,8 @@ impl ClosingTag {
         &self.bare
     }
 
-    /// Whether the tag stands at the start of `input` in another spelling: without its sign or namespace, or with an
-    /// attribute or `=…` behind its name.
+    /// Whether `input` begins with the tag in another spelling: without its sign or namespace, or with an attribute or
+    /// `=…` after its name.
     pub(crate) fn misspelled(&self, input: &[u8]) -> Match {
         let named = |name: &str, plain: bool| closing(name, plain, input);
         let has_bare = self.signed || self.bare != self.name;
@@ -63,7 +63,7 @@ impl ClosingTag {
     }
 }
 
-/// Whether `</name>` stands at the start of `input`, if `plain`, or `</name …>` or `</name=…>`.
+/// Whether `input` begins with `</name>`, if `plain`, or `</name …>` or `</name=…>`.
 fn closing(name: &str, plain: bool, input: &[u8]) -> Match {
     let at = match (prefix(b"</", input), input.get(2..)) {
         (Match::Full(n), Some(rest)) => match prefix(name.as_bytes(), rest) {
@@ -87,7 +87,7 @@ fn closing(name: &str, plain: bool, input: &[u8]) -> Match {
     }
 }
 
-/// Whether `</name>` stands at the start of `input`, blanks before `>` allowed.
+/// Whether `input` begins with `</name>`, with optional blanks before `>`.
 pub(super) fn closes(name: &str, input: &[u8]) -> Match {
     let at = match (prefix(b"</", input), input.get(2..)) {
         (Match::Full(n), Some(rest)) => match prefix(name.as_bytes(), rest) {
@@ -104,7 +104,7 @@ pub(super) fn closes(name: &str, input: &[u8]) -> Match {
     }
 }
 
-/// Whether a tag of this name begins at the start of `input`: `<name` or `</name` before `>`, `=`, `/` or white space.
+/// Whether `input` begins with a tag of this name: `<name` or `</name` before `>`, `=`, `/` or white space.
 pub(super) fn tag(name: &str, input: &[u8]) -> Tag {
     let is_closing = input.get(1) == Some(&b'/');
     let start = if is_closing { 2 } else { 1 };
@@ -128,7 +128,7 @@ pub(super) fn tag(name: &str, input: &[u8]) -> Tag {
     }
 }
 
-/// How many tags of a closer's name `text` opens and does not close.
+/// The number of tags with a closer's name that `text` opens and does not close.
 pub(crate) fn unclosed(text: &str, closer: &Literal) -> usize {
     let Some(closer) = ClosingTag::of(closer) else { return 0 };
     text.match_indices('<').fold(0, |open, (at, _)| match tag(closer.name(), &text.as_bytes()[at..]) {

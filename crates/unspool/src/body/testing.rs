@@ -1,4 +1,4 @@
-//! Drives a body over every cut of a text.
+//! Runs a body over every split of a text.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -9,18 +9,18 @@ use crate::limits::Limits;
 use crate::scan::{Cut, Literal, cuts};
 use crate::schema::FunctionSchema;
 
-/// What a body made of a text.
+/// A body's output for a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) args: String,
     pub(super) status: Option<Status>,
-    /// What the body left.
+    /// The unconsumed rest.
     pub(super) rest: String,
-    /// Kind and text of each note.
+    /// Kind and text of each diagnostic.
     pub(super) diagnostics: Vec<(DiagnosticKind, String)>,
-    /// Where in the text each stands.
+    /// The position of each in the text.
     pub(super) places: Vec<usize>,
-    /// Where the input of the step begins.
+    /// Start of the step's input.
     shown: usize,
 }
 
@@ -41,7 +41,7 @@ impl Out for Run {
     }
 }
 
-/// Follow sets as a format's templates say them.
+/// Follow sets as from a format's templates.
 pub(super) struct Follows;
 
 impl Follows {
@@ -66,7 +66,7 @@ impl Follows {
     }
 }
 
-/// A text on its way to a body, and what the body may ask for.
+/// A text for a body, and its context.
 pub(super) struct Feed<'a> {
     pub(super) text: &'a str,
     /// How the output ends.
@@ -76,8 +76,8 @@ pub(super) struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Feeds the text, cut at `cuts`, to a body as the flow does: what a step leaves is shown again with more behind it.
-    /// The state is saved and restored after every step.
+    /// Feeds the text, split at `cuts`, to a body as the flow does: the body sees the rest of a step again, followed by
+    /// more. Saves and restores the state after every step.
     pub(super) fn drive<B: Default + Serialize + DeserializeOwned>(
         &self,
         cuts: &[usize],
@@ -108,7 +108,7 @@ impl Feed<'_> {
     }
 }
 
-/// Runs a text whole, cut in two at every place, and cut everywhere; all must be alike.
+/// Runs a text whole, split in two at every position, and split everywhere; all results must be equal.
 pub(super) fn check_cuts(text: &str, mut run: impl FnMut(&[usize]) -> Run) -> Run {
     let places: Vec<usize> = text.char_indices().map(|(i, _)| i).collect();
     let whole = run(&[]);

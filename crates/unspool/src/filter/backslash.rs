@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the text stands.
+/// The context of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Inside {
     #[default]
     Prose,
-    /// Code behind so many back-quotes.
+    /// Code after this many back-quotes.
     Code(usize),
-    /// A formula behind so many dollar signs.
+    /// A formula after this many dollar signs.
     Dollars(usize),
-    /// A formula that this character closes behind a backslash.
+    /// A formula that ends with a backslash and this character.
     Formula(char),
 }
 
-/// The filter's state: what it holds is part of a sequence that is not complete.
+/// The filter's state, with a held incomplete sequence.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Backslash {
     inside: Inside,
@@ -23,7 +23,7 @@ pub(crate) struct Backslash {
 }
 
 impl Backslash {
-    /// Whether text goes through as it stands.
+    /// Whether text passes through unchanged.
     #[inline]
     pub(crate) fn passes(&self, text: &str) -> bool {
         let is_sign =
@@ -44,7 +44,7 @@ impl Backslash {
         self.held = held;
     }
 
-    /// Reads up to what may be the beginning of a sequence: how many bytes that took.
+    /// Reads up to the possible beginning of a sequence; returns the number of bytes consumed.
     fn read(&mut self, input: &str, over: bool, out: &mut String) -> usize {
         let mut rest = input;
         while let Some(first) = rest.chars().next() {
@@ -54,7 +54,7 @@ impl Backslash {
                 _ => {
                     let len = rest.find(['`', '$', '\\']).unwrap_or(rest.len());
                     if self.inside == Inside::Dollars(1) && rest[..len].contains('\n') {
-                        // A lone dollar sign was no formula.
+                        // A lone dollar sign does not begin a formula.
                         self.inside = Inside::Prose;
                     }
                     out.push_str(&rest[..len]);
@@ -111,7 +111,7 @@ impl Backslash {
                     (Inside::Formula(end), c) if end == c => Inside::Prose,
                     (same, _) => same,
                 };
-                // A sign behind a backslash opens nothing; only the doubled backslash hides what follows.
+                // A sign after a backslash opens nothing; only a doubled backslash hides the next character.
                 return Some(len);
             }
         }

@@ -1,24 +1,24 @@
-//! `<co>text</co: 0:[1]>`: the marks go, each to a diagnostic; the text stays.
+//! `<co>text</co: 0:[1]>`: removes the marks, each with a diagnostic; the text stays.
 
 use serde::{Deserialize, Serialize};
 
 const OPEN: &str = "<co>";
 const CLOSE: &str = "</co";
-/// Longest closing mark, in bytes.
+/// Maximum length of a closing mark, in bytes.
 const LONGEST: usize = 128;
 
-/// The filter's state: what it holds may be the beginning of a mark.
+/// The filter's state, with the held possible beginning of a mark.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Citations {
     held: String,
-    /// Where what is held begins in the output.
+    /// Offset of the held text in the output.
     held_at: u64,
 }
 
-/// Takes what is removed: its place in the output, and the text.
+/// Receives the removed text and its offset in the output.
 pub(crate) type Gone<'a> = dyn FnMut(u64, &str) + 'a;
 
-/// What stands at a `<`.
+/// The text at a `<`.
 enum Mark {
     No,
     Perhaps,
@@ -27,13 +27,13 @@ enum Mark {
 }
 
 impl Citations {
-    /// Whether text goes through as it stands.
+    /// Whether text passes through unchanged.
     #[inline]
     pub(crate) fn passes(&self, text: &str) -> bool {
         self.held.is_empty() && memchr::memchr(b'<', text.as_bytes()).is_none()
     }
 
-    /// Takes text that stands at `from` in the output; `gone` gets the place and the text of each mark.
+    /// Takes text at offset `from` of the output; `gone` receives the offset and the text of each mark.
     pub(crate) fn push(&mut self, (text, from): (&str, u64), over: bool, out: &mut String, gone: &mut Gone<'_>) {
         let (mut held, held_at) = (std::mem::take(&mut self.held), self.held_at);
         if held.is_empty() {
@@ -52,7 +52,8 @@ impl Citations {
     }
 }
 
-/// Reads up to what may be the beginning of a mark: how many bytes that took. `place`: where a byte stands in the output.
+/// Reads up to the possible beginning of a mark; returns the number of bytes consumed. `place` maps a byte to its
+/// offset in the output.
 fn read(input: &str, place: &dyn Fn(usize) -> u64, (over, out): (bool, &mut String), gone: &mut Gone<'_>) -> usize {
     let mut from = 0;
     while let Some(at) = input[from..].find('<').map(|at| from + at) {

@@ -1,7 +1,7 @@
 //! Named text filters over reasoning and content.
 //!
-//! A filter sees the text of one field in the pieces that the flow gives out. What it holds back goes out before an event of
-//! another kind, so the order of the parts stays and no cut of the input shows.
+//! A filter sees the text of one field in the pieces that the flow emits. Held text goes out before an event of another
+//! kind, so the parts keep their order and the result does not depend on the split.
 
 mod backslash;
 mod citations;
@@ -31,7 +31,7 @@ impl Stage {
         }
     }
 
-    /// Whether this text goes through as it stands, and leaves the stage as it is.
+    /// Whether this text passes through unchanged, without a change of the filter's state.
     #[inline]
     fn passes(&self, text: &str) -> bool {
         match self {
@@ -69,14 +69,14 @@ impl Field {
 pub(crate) struct Filters {
     reasoning: Vec<Stage>,
     content: Vec<Stage>,
-    /// The field that was written last.
+    /// The last written field.
     last: Option<Field>,
-    /// Where in the output the next text begins.
+    /// Offset of the next text in the output.
     at: u64,
-    /// The text that was read and not given out yet: where it begins and ends.
+    /// The range of the text that was read and not emitted yet.
     from: u64,
     read: u64,
-    /// Room for the text between two stages, kept so that a delta needs no memory of its own.
+    /// Buffer for the text between two stages, reused so that a delta does not allocate.
     #[serde(skip)]
     room: [String; 2],
 }
@@ -98,7 +98,7 @@ impl Filters {
         Filtering { filters: self, sink }
     }
 
-    /// Text from this place comes next.
+    /// Sets the position of the next text.
     fn begin(&mut self, span: Span) {
         if span.start != self.read {
             self.from = span.start;
@@ -106,7 +106,7 @@ impl Filters {
         (self.at, self.read) = (span.start, span.end);
     }
 
-    /// Gives out what the filters held.
+    /// Emits the text that the filters hold.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
     }
@@ -151,7 +151,7 @@ impl Filters {
     }
 }
 
-/// Filters text events; what is held goes out before any other event.
+/// Filters text events; held text goes out before any other event.
 pub(crate) struct Filtering<'a, S> {
     filters: &'a mut Filters,
     sink: &'a mut S,
@@ -188,7 +188,7 @@ impl<S: Sink> Sink for Filtering<'_, S> {
 mod tests {
     use super::*;
 
-    /// The filtered text and what was taken out, the same for every cut into two and for single characters.
+    /// The filtered and the removed text, the same for every split into two and for single characters.
     fn filtered(name: Filter, text: &str) -> (String, String) {
         let run = |pieces: &[&str]| {
             let mut filters = Filters::new(&[name]);

@@ -1,4 +1,4 @@
-//! What each pattern does.
+//! The action of each pattern.
 
 use crate::span::Span;
 
@@ -8,7 +8,7 @@ use super::state::{Late, Mode, Place};
 use super::tables::Raw;
 
 impl Flow<'_> {
-    /// Acts on a pattern at `at`; white space from `pos` to there is undecided.
+    /// Applies a pattern at `at`; the white space from `pos` to there is undecided.
     pub(crate) fn apply(&mut self, at: usize, found: Found) {
         let tables = self.tables;
         let pattern = &tables.set(self.s.place).patterns[found.pattern];
@@ -61,7 +61,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a marker that counts once stands at `marker` again, right behind itself; it is told. True: it does nothing then.
+    /// Whether a marker that counts once repeats at `marker`, directly after itself. If so, reports it and returns
+    /// true: it has no effect.
     fn is_doubled(&mut self, pattern: &Pattern, last: Option<usize>, marker: usize) -> bool {
         let tables = self.tables;
         if !pattern.action.is_single() || self.s.place == Place::Raw {
@@ -72,21 +73,21 @@ impl Flow<'_> {
             return false;
         }
         self.repeated(self.offset(marker), pattern.literal.text());
-        // A second body marker would begin a message of its own.
+        // A second body marker would begin another message.
         pattern.action == Action::Body
     }
 
-    /// Where the answer's text goes on.
+    /// The place where the answer's text continues.
     pub(crate) fn answer_place(&self) -> Place {
         if self.tables.words.one_block && self.s.thought_done { Place::After } else { Place::Content }
     }
 
-    /// Behind a call.
+    /// The place after a call.
     pub(crate) fn gap_place(&self) -> Place {
         if self.tables.words.one_block && self.s.thought_done { Place::GapAfter } else { Place::Gap }
     }
 
-    /// White space before a marker: of the thought, or of the answer, or gone.
+    /// White space before a marker: part of the thought or the answer, or dropped.
     pub(crate) fn lead(&mut self, to: usize, goes: bool) {
         if to < self.pos {
             return;
@@ -127,7 +128,7 @@ impl Flow<'_> {
 
     fn open_thought(&mut self, pattern: &Pattern, marker: usize, end: usize) {
         if self.s.place.thinks() {
-            // Repeated: it goes, and so does white space between the two at the very start.
+            // A repeated opener is dropped, and so is white space between the two at the very start.
             if self.s.place == Place::Reason {
                 self.give(marker);
             }
@@ -141,7 +142,7 @@ impl Flow<'_> {
         self.behind(pattern, end);
     }
 
-    /// `into = content`: nothing is moved, so a thinking marker stays where it stands.
+    /// `into = content`: thoughts stay in content, so a thinking marker stays in place.
     fn keep_marker(&mut self, marker: usize, end: usize) {
         if self.tables.words.into_content {
             let w = self.w;
@@ -176,7 +177,8 @@ impl Flow<'_> {
         if thinking {
             self.behind(pattern, end);
         } else {
-            // A stray closer vanishes; the text around it is one run. Where none has begun it ends an empty thought.
+            // A stray closer is dropped, and the text around it is one run. If no run has begun, it ends an empty
+            // thought.
             self.s.behind |= empty;
             self.pos = end;
             self.s.seen = 0;
@@ -210,7 +212,7 @@ impl Flow<'_> {
             self.tokens.open_gate(self.offset(marker), self.offset(end));
         }
         self.behind(pattern, end);
-        // A frame's white space is its own.
+        // A frame's white space belongs to it.
         self.s.behind = false;
     }
 
@@ -220,7 +222,7 @@ impl Flow<'_> {
         self.s.seen = 0;
     }
 
-    /// A marker vanishes; white space beside it stays.
+    /// Drops a marker and keeps the white space next to it.
     pub(crate) fn vanish(&mut self, marker: usize) {
         if !self.s.fresh {
             self.give(marker);
@@ -231,7 +233,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a closer belongs to no call: text stands between, or the call and its block are closed already.
+    /// Whether a closer belongs to no call: text precedes it, or the call and its block are already closed.
     fn closes_nothing(&self, action: Action) -> bool {
         match (self.s.place, action) {
             (Place::Block, Action::CloseBlock) | (Place::Raw | Place::Broken, _) => false,
@@ -240,7 +242,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A closer that belongs to no call is text, unless it is a special token.
+    /// A closer without a call is text, unless it is a special token.
     fn lone_closer(&mut self, pattern: &Pattern, marker: usize, end: usize) {
         if self.tables.special.iter().any(|special| special == pattern.literal.text()) && !self.s.opener_is_text {
             self.drop_marker(marker, end);
@@ -249,7 +251,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Behind a call a run of text begins, whatever becomes of thoughts.
+    /// A run of text begins after a call, whatever happens to thoughts.
     fn behind_closer(&mut self, pattern: &Pattern, end: usize) {
         self.behind(pattern, end);
         self.s.fresh = true;

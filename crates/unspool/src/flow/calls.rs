@@ -12,50 +12,50 @@ use super::numbered::FormId;
 use super::state::{Call, Late, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
-/// An opening that is complete: what the call is, and which bytes it took.
+/// A complete header: the call's data, and the bytes of the header.
 pub(crate) struct CallHeader {
     pub(crate) form: FormId,
-    /// A block opens with it.
+    /// It opens a block.
     pub(crate) block: bool,
     pub(crate) name: String,
     pub(crate) id: Option<String>,
-    /// The tag closed itself.
+    /// The tag is self-closing.
     pub(crate) closed: bool,
     pub(crate) origin: Origin,
-    /// All bytes of the opening, from the white space before it on.
+    /// All bytes of the header, including the white space before it.
     pub(crate) raw: String,
     /// Offset of `raw` in the output.
     pub(crate) start: u64,
-    /// Attributes that mean nothing, as ranges of `raw`.
+    /// Attributes without a meaning, as ranges of `raw`.
     pub(crate) unplaced: Vec<(usize, usize)>,
-    /// Markers and headers that stand there again, as ranges of `raw`.
+    /// Repeated markers and headers, as ranges of `raw`.
     pub(crate) repeats: Vec<(usize, usize)>,
 }
 
-/// What a body's step has written, on its way to the client.
+/// The output of a body's step, on its way to the client.
 struct Writer<'a> {
     sink: &'a mut dyn crate::event::Sink,
     open: Option<&'a mut OpenCall>,
     most: usize,
-    /// The bytes that the body reads in this step, and where in the output they begin.
+    /// The bytes that the body reads in this step, and their offset in the output.
     input: &'a str,
     offset: u64,
     diagnostics: Vec<Noted>,
 }
 
-/// What a body said is odd, before its place in the output is known.
+/// An anomaly reported by a body, before its offset in the output is known.
 struct Noted {
     kind: DiagnosticKind,
-    /// Place in the step's input; `None`: the call's own.
+    /// Position in the step's input; `None`: that of the call.
     at: Option<isize>,
     text: String,
-    /// What a repair read in its place.
+    /// What a repair read instead.
     read: Option<String>,
     message: String,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes for an open call, at most so many bytes.
+    /// Writes for an open call, up to a number of bytes.
     #[inline]
     fn new(
         sink: &'a mut dyn crate::event::Sink,
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         Self { sink, open, most, input, offset, diagnostics: Vec::new() }
     }
 
-    /// Where in the step's input a text stands that is a slice of it.
+    /// The position in the step's input of a text that is a slice of it.
     #[inline]
     fn place(&self, text: &str) -> Option<Range<isize>> {
         if text.is_empty() {
@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// How many bytes of a range were read for the beginning of the JSON that was made of all of it.
+/// The number of bytes of a range that produced the beginning of the JSON made from all of it.
 fn read_for(json: &str, whole: &str, place: &Range<isize>) -> isize {
     let len = place.end - place.start;
     if json.len() == whole.len() {
@@ -86,7 +86,7 @@ fn read_for(json: &str, whole: &str, place: &Range<isize>) -> isize {
     if len == whole.len().cast_signed() {
         return json.len().cast_signed();
     }
-    // Each byte became an escape: those that are whole count.
+    // Each byte became an escape: count the complete ones.
     let (mut escapes, mut rest) = (0, json.as_bytes());
     while let [b'\\', kind, ..] = rest {
         let Some(behind) = rest.get(if *kind == b'u' { 6 } else { 2 }..) else { break };
@@ -116,7 +116,7 @@ impl Out for Writer<'_> {
         }
         let (whole, mut json) = (json, json);
         if open.written + json.len() > self.most {
-            // The body is read on to its end, so that what follows does not depend on the cuts of the input.
+            // The body is read to its end anyway, so that later text does not depend on the split.
             let mut room = self.most - open.written;
             while !json.is_char_boundary(room) {
                 room -= 1;
@@ -156,7 +156,7 @@ impl Out for Writer<'_> {
 }
 
 impl Flow<'_> {
-    /// The name is known: the client hears of the call, unless the request wants none.
+    /// The name is known: announces the call to the client, unless the request wants none.
     pub(crate) fn announce(&mut self, opened: &CallHeader, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
@@ -208,7 +208,7 @@ impl Flow<'_> {
         self.s.mode = Mode::Body(Box::new(call));
     }
 
-    /// White space before a call goes; it is the edge of the piece that ends here.
+    /// Drops white space before a call; it is the edge of the piece that ends here.
     fn lose_lead(&mut self, opened: &CallHeader, lead: &str) {
         let Origin { place, fresh, .. } = opened.origin;
         if place.thinks() {
@@ -228,7 +228,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Says what of a header means nothing, or stands there again.
+    /// Reports parts of a header that have no meaning or repeat.
     fn tell_header(&mut self, opened: &CallHeader) {
         let place = |from: usize| opened.start + from as u64;
         for &(from, to) in &opened.unplaced {
@@ -240,7 +240,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The request's name of a function that the model calls so.
+    /// The request's name for a function, given the model's spelling.
     fn plain_name<'a>(&self, name: &'a str) -> &'a str {
         let tools = &self.request_options.tools;
         match name.split_once('.') {
@@ -280,7 +280,7 @@ impl Flow<'_> {
         call.open = Some(OpenCall { index, name, function, id, written: 0, full: false, waiting, read, body: read });
     }
 
-    /// An id for a call that the model gave none.
+    /// An id for a call that has none.
     fn call_id(&self, name: &str) -> String {
         let index = self.request_options.calls_before + self.s.calls_seen;
         ids::made(
@@ -295,7 +295,7 @@ impl Flow<'_> {
     pub(crate) fn body(&mut self) -> Go {
         let Mode::Body(call) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
-        // The next message ends the body, whatever of it is open.
+        // The next message ends the body, whatever part of it is open.
         let starts = &tables.message_starts;
         let next = if starts.is_empty() { None } else { self.tokens.next_of(starts, self.base + self.pos as u64) };
         let end = next.map_or(self.w.len(), |at| (at - self.base) as usize);
@@ -359,7 +359,7 @@ impl Flow<'_> {
                 let behind = if call.open.is_some() { String::new() } else { call.machine.unread() };
                 self.close_call(&mut call, false);
                 if given_back && self.request_options.incomplete == IncompleteCalls::Drop {
-                    // What follows belongs to the call that is not given either.
+                    // The following text belongs to the call that was not emitted.
                     self.s.place = Place::Broken;
                 } else if given_back {
                     self.s.place = Place::Raw;
@@ -371,7 +371,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A body is broken, with these bytes behind its last whole call, which begin no further one.
+    /// The body broke; these bytes after its last complete call begin no further one.
     fn broken(&mut self, behind: &str) {
         let at = self.offset(self.pos);
         let start = at.saturating_sub(behind.len() as u64);
@@ -397,7 +397,7 @@ impl Flow<'_> {
         Writer::new(&mut *self.sink, call.open.as_mut(), self.limits.arguments, at).args(json);
     }
 
-    /// The call is over: the client hears so, or gets it now if it had to wait, or never.
+    /// Ends the call: the client gets its end, or the entire call if it had to wait, or nothing.
     fn close_call(&mut self, call: &mut Call, complete: bool) {
         let Some(open) = call.open.take() else { return };
         let whole = Span::new(call.from, self.offset(self.pos));
@@ -429,7 +429,7 @@ impl Flow<'_> {
             }
             return;
         }
-        // The text goes, the wish stays: a later call of the same list has to wait as well.
+        // Take the text but keep the setting: a later call of the same list has to wait as well.
         let mut raw = call.raw.as_mut().map(std::mem::take).unwrap_or_default();
         if self.over() {
             raw.push_str(&self.w[self.pos..]);

@@ -1,7 +1,8 @@
 //! Formats of messages: a header says what the body is.
 //!
-//! A header is all text since the last message's end, its start marker included; it is held until its body marker comes, or
-//! is text after all. In a body only what ends the message counts (and, where the format says so, the next header).
+//! A header is all text since the last message's end, including its start marker. It is held until its body marker
+//! arrives, or turns out to be text. In a body only the end of the message counts (and, if the format says so, the next
+//! header).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::scanset::Action;
 use super::state::{Late, Mode, Origin, Place, State};
 use super::tables::Raw;
 
-/// How messages are read.
+/// The format's settings for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelTables {
     pub(crate) words: Channels,
@@ -35,19 +36,19 @@ impl Open {
     }
 }
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Header<'a> {
     channel: &'a str,
     to: &'a str,
 }
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Body<'a> {
     Reasoning,
     Content,
-    /// Calls, read with the tools half.
+    /// Calls, parsed by the tools half.
     Calls,
     /// The arguments of this function.
     Function(&'a str),
@@ -55,7 +56,7 @@ enum Body<'a> {
 }
 
 impl ChannelTables {
-    /// `frames`: what the templates write at the start of a message.
+    /// `frames`: the text at the start of a message in the templates.
     pub(crate) fn new<'t>(words: &Channels, mut frames: impl Iterator<Item = &'t str>) -> Self {
         let behind = frames.find_map(|text| text.strip_prefix(words.start.as_str())).unwrap_or_default();
         let markers = words.channel.iter().chain(&words.r#type).chain([&words.body]);
@@ -64,7 +65,7 @@ impl ChannelTables {
         Self { words: words.clone(), role }
     }
 
-    /// The state at the start of a reply, from the message that the prompt leaves open.
+    /// The state at the start of a reply, given the message that the prompt leaves open.
     pub(crate) fn start(&self, text: &str) -> (State, bool) {
         let mut state = State::new(Place::Header);
         let Some(at) = text.rfind(&self.words.start) else { return (state, false) };
@@ -87,7 +88,7 @@ impl ChannelTables {
         (state, false)
     }
 
-    /// Reads a header: role, recipient, channel, content type, in any order that models write.
+    /// Reads a header: role, recipient, channel and content type, in any order that models write.
     fn read<'a>(&self, header: &'a str) -> Header<'a> {
         let after_start = header.rfind(&self.words.start).map_or(header, |at| &header[at + self.words.start.len()..]);
         let type_marker = self.words.r#type.as_deref().unwrap_or("\u{0}");
@@ -106,8 +107,8 @@ impl ChannelTables {
         out
     }
 
-    /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and all
-    /// others are recipients, or the type behind one.
+    /// Whether text between a start marker and a body marker is a header: role, channel and type are single words, and
+    /// all others are recipients, or the type after one.
     pub(super) fn is_header(&self, text: &str) -> bool {
         let words = &self.words;
         let recipient = |word: &str| words.to.as_deref().is_some_and(|to| word.starts_with(to));
@@ -140,7 +141,7 @@ impl ChannelTables {
         }
     }
 
-    /// The function that a recipient names, in a format whose recipients are functions.
+    /// The function that a recipient names, if the format's recipients are functions.
     fn function<'a>(&self, to: &'a str) -> Option<&'a str> {
         let prefix = self.words.calls.as_deref()?;
         if let Some(name) = to.strip_prefix(prefix) {
@@ -153,7 +154,7 @@ impl ChannelTables {
 }
 
 impl Flow<'_> {
-    /// A body marker stands at `at..end`: the held header says what follows.
+    /// A body marker at `at..end`: the held header determines the body.
     pub(crate) fn open_message(&mut self, at: usize, end: usize) {
         let Some(channels) = &self.tables.channels else { return };
         let w = self.w;
@@ -188,7 +189,7 @@ impl Flow<'_> {
                 }
             }
             Body::Content => {
-                // Calls that count before any header do not count in a message to the user.
+                // Calls that may come before any header do not count in a message to the user.
                 self.s.place = Place::After;
                 if self.s.content_said {
                     self.s.content_gap.clone_from(&channels.words.join);
@@ -200,7 +201,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a message passes as it stands, for another parser to read.
+    /// Whether a message passes through verbatim, for another parser.
     fn passes(&self, body: &Body<'_>) -> bool {
         match self.tables.words.raw {
             Raw::Nothing => false,
@@ -209,8 +210,8 @@ impl Flow<'_> {
         }
     }
 
-    /// A marker with which the next message begins stands in an open body. As a token of its own it counts; in text, a whole
-    /// header must follow.
+    /// Handles a start marker of the next message in an open body. It counts if it is its own token; in text, a
+    /// complete header must follow.
     pub(crate) fn next_message(&mut self, has_id: bool, marker: usize, end: usize) {
         match self.tables.next_header {
             Some(call_header) if !(has_id && self.tokens.known) => self.open(call_header, marker, end),
@@ -218,7 +219,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The next message's header stands in an open body, read up to `end` of the held bytes.
+    /// Handles the next message's header in an open body, read up to `end` of the held bytes.
     pub(crate) fn header_stands(&mut self, alternative: AlternativeId, origin: Origin, end: usize) -> bool {
         if !self.tables.alternatives[alternative].program.is_header() {
             return self.header_in_body(origin.lead, end);
@@ -233,8 +234,8 @@ impl Flow<'_> {
         true
     }
 
-    /// A header without its start marker stands in an open body: `held` up to the body marker, white space of `lead` bytes
-    /// in front. Where ids are known and the body marker is another token, it is text.
+    /// Handles a header without its start marker in an open body: `held` up to the body marker, after `lead` bytes of
+    /// white space. If ids are known and the body marker is another token, it is text.
     pub(crate) fn header_in_body(&mut self, lead: usize, end: usize) -> bool {
         let Some(channels) = &self.tables.channels else { return false };
         let (from, to) = (self.pos + lead, self.pos + end);
@@ -258,7 +259,7 @@ impl Flow<'_> {
         let start = self.offset(self.pos);
         let raw = w[self.pos..end].to_owned();
         let Some(form) = self.tables.message_form else {
-            // No call can be read with this pair: as with a request that wants none, it is text as it stands.
+            // This pair cannot parse calls, so the message is verbatim text, as under a request that wants none.
             self.s.place = Place::Raw;
             self.s.fresh = false;
             self.give(end);
@@ -273,7 +274,7 @@ impl Flow<'_> {
         self.announce(&opened, machine);
     }
 
-    /// The message is over, or the next header begins: back to reading headers.
+    /// The message ends, or the next header begins: returns to reading headers.
     pub(crate) fn end_message(&mut self, marker: usize, end: usize) {
         match self.s.place {
             Place::Raw => self.give(end),

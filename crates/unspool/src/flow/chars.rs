@@ -1,10 +1,10 @@
-//! Characters: how many stand before a byte of the output.
+//! Counts the characters before a byte of the output.
 
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-/// The characters of the text so far, as runs of characters of the same length: one run for a text that is all ASCII.
+/// The characters of the text so far, as runs of characters of equal length: one run for a text that is all ASCII.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Chars {
     runs: Vec<Run>,
@@ -21,7 +21,7 @@ struct Run {
 }
 
 impl Chars {
-    /// Text comes next.
+    /// Adds text.
     pub(crate) fn push(&mut self, text: &str) {
         if text.is_ascii() {
             self.extend(1, text.len() as u64);
@@ -30,7 +30,7 @@ impl Chars {
         text.chars().for_each(|c| self.extend(c.len_utf8() as u64, 1));
     }
 
-    /// So many characters come next.
+    /// Adds a number of characters.
     fn extend(&mut self, width: u64, count: u64) {
         if count == 0 {
             return;
@@ -42,7 +42,7 @@ impl Chars {
         self.end.1 += count;
     }
 
-    /// A range of bytes as one of characters. A border inside a character is that before it.
+    /// Converts a range of bytes to characters. A boundary inside a character becomes the one before it.
     pub(crate) fn range(&self, span: Span) -> (u64, u64) {
         (self.before(span.start), self.before(span.end))
     }
@@ -51,7 +51,7 @@ impl Chars {
         let byte = byte.min(self.end.0);
         let behind = self.runs.partition_point(|run| run.byte <= byte);
         let Some(run) = behind.checked_sub(1).and_then(|at| self.runs.get(at)) else { return 0 };
-        // A restored state may hold any numbers.
+        // A restored state may have any numbers.
         run.character.saturating_add(byte.saturating_sub(run.byte) / run.width.max(1)).min(self.end.1)
     }
 }

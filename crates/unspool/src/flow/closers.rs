@@ -1,4 +1,4 @@
-//! What stands behind a call's body: its closers, and what models write too much there.
+//! After a call's body: its closers, and what models write in excess.
 
 use crate::body::{BodySpec, ClosingTag};
 use crate::diagnostic::DiagnosticKind;
@@ -9,27 +9,27 @@ use super::scanset::At;
 use super::state::{BeforeName, Mode, Origin};
 use super::{Flow, Go};
 
-/// What stands at a place behind a call.
+/// What was found after a call.
 enum Stands {
-    /// The closer of this number, of so many bytes.
+    /// The closer with this number, of this length.
     Closer(usize, usize),
     /// The same in another spelling.
     Misspelled(usize, usize),
-    /// A closer that stood before, again; so many bytes in all.
+    /// A repeat of an earlier closer; total length in bytes.
     Again(usize),
-    /// The same with text behind: so many bytes are text too.
+    /// The same followed by text; this many bytes are text too.
     Text(usize),
-    /// Brackets that close nothing, of so many bytes.
+    /// Unmatched brackets, of this length.
     Brackets(usize),
-    /// A further envelope, behind so many bytes.
+    /// A further envelope, after this many bytes.
     Envelope(usize),
-    /// More bytes must show it.
+    /// More bytes are needed.
     Undecided,
     Nothing,
 }
 
 impl Flow<'_> {
-    /// Takes the closers of a call; each may be missing.
+    /// Consumes the closers of a call; each may be missing.
     pub(crate) fn closers(&mut self) -> Go {
         let Mode::Closers { form, next } = self.s.mode else { return Go::Wait };
         let closers = &self.tables.forms[form].closers;
@@ -78,7 +78,7 @@ impl Flow<'_> {
                     && n < rest.len()
                     && closers[next..].iter().any(|c| c.at(&rest.as_bytes()[n..]) == Match::Partial)
                 {
-                    // Half a closer at the end of the output is no text.
+                    // A partial closer at the end of the output is not text.
                     self.pos = w.len();
                 }
                 self.s.mode = Mode::Text;
@@ -89,7 +89,7 @@ impl Flow<'_> {
         Go::Again
     }
 
-    /// Behind a block's closer: the same closer again, white space alone between, counts once.
+    /// After a block's closer: the same closer again, after white space only, counts once.
     pub(crate) fn block_closed(&mut self) -> Go {
         let Mode::BlockClosed { closer } = self.s.mode else { return Go::Wait };
         let Some(closer) = self.tables.follow.block_close.get(closer) else { return Go::Wait };
@@ -102,7 +102,7 @@ impl Flow<'_> {
         Go::Again
     }
 
-    /// Behind the call stand closers that belong to nothing.
+    /// The closers after the call belong to no call.
     fn closers_are_text(&mut self, in_block: bool, len: usize) {
         self.s.mode = Mode::Text;
         self.after_call(in_block);
@@ -116,7 +116,7 @@ impl Flow<'_> {
         self.pos += len;
     }
 
-    /// What stands behind the call's closer `next - 1`, or behind its body.
+    /// What follows the call's closer `next - 1`, or its body.
     fn behind_call(&self, form: FormId, next: usize) -> Stands {
         let (spec, rest) = (&self.tables.forms[form], &self.w.as_bytes()[self.pos..]);
         let n = blanks(rest);
@@ -148,7 +148,7 @@ impl Flow<'_> {
         }
     }
 
-    /// `closer` again, once or more often, with structure or the end of the output behind.
+    /// `closer` repeated once or more, followed by structure or the end of the output.
     fn again(&self, closer: &Literal) -> Stands {
         let rest = &self.w.as_bytes()[self.pos..];
         let mut end = 0;
@@ -176,7 +176,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Closing brackets too many behind JSON, or a further envelope in the same block.
+    /// Excess closing brackets after JSON, or a further envelope in the same block.
     fn surplus(&self, form: FormId, n: usize) -> Stands {
         let spec = &self.tables.forms[form];
         if !is_json(&spec.body) {
@@ -215,7 +215,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A closer in another spelling, with structure behind.
+    /// A closer in another spelling, followed by structure.
     fn misspelled(&self, closers: &[Literal], next: usize, n: usize) -> Stands {
         let rest = &self.w.as_bytes()[self.pos..];
         for (i, closer) in closers.iter().enumerate() {
@@ -237,7 +237,7 @@ impl Flow<'_> {
         Stands::Nothing
     }
 
-    /// Whether what the templates allow behind a closer stands at the start of `rest`; that closer itself is none.
+    /// Whether `rest` begins with something that the templates allow after a closer, other than that closer itself.
     fn structure(&self, rest: &[u8], closer: &Literal) -> Match {
         let follow = &self.tables.follow;
         let all = follow.call_close.iter().chain(&follow.block_close).filter(|literal| *literal != closer);
@@ -264,7 +264,7 @@ fn is_json(body: &BodySpec) -> bool {
     matches!(body, BodySpec::Json(_) | BodySpec::Envelope(_))
 }
 
-/// The first of these that stands at the start of `rest`; at its end, one may follow.
+/// The first of these at the start of `rest`; at the end of the text, one may still follow.
 fn first_of<'a>(literals: impl Iterator<Item = &'a Literal>, rest: &[u8]) -> Match {
     if rest.is_empty() {
         return Match::Partial;

@@ -1,7 +1,7 @@
-//! White space beside markup: what a piece of a field loses at its edges, and what comes back where two pieces meet.
+//! White space next to markup: what a piece of a field loses at its edges, and what comes back where two pieces meet.
 //!
-//! A thought loses its outer white space. A piece of the answer loses what stands before a call or a thought, and behind one
-//! everything up to and with the last line break. Messages, frames and thoughts that are given as content keep theirs.
+//! A thought loses its outer white space. A piece of the answer loses white space before a call or a thought, and after
+//! one everything up to the last line break, inclusive. Messages, frames, and thoughts that are content keep theirs.
 
 use crate::scan::is_blank;
 use crate::span::Span;
@@ -10,10 +10,10 @@ use super::Flow;
 use super::scanset::Action;
 use super::state::Place;
 
-/// Line breaks between two pieces, at most.
+/// Maximum number of line breaks between two pieces.
 const MOST_BREAKS: usize = 2;
 
-/// What stands between two pieces of a field: the white space dropped from both edges, or line breaks alone.
+/// The separator of two pieces of a field: the white space dropped from both edges, or only line breaks.
 pub(super) fn between(before: &str, behind: &str) -> String {
     let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     match breaks(before).max(breaks(behind)) {
@@ -29,7 +29,7 @@ impl Flow<'_> {
         self.tables.words.edges && self.s.place.has_edges()
     }
 
-    /// Whether text that ends before a marker ends in an edge: the white space there goes.
+    /// Whether text before a marker ends in an edge, so that its white space is dropped.
     pub(crate) fn ends_piece(&self, action: Action) -> bool {
         match action {
             Action::Open(call_header) => !self.opens_message(call_header),
@@ -40,7 +40,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Where the white space before `at` begins that may go; a run longer than the limit is text.
+    /// The start of the white space before `at` that may be dropped; a run beyond the limit is text.
     pub(crate) fn edge(&self, at: usize) -> usize {
         let text = &self.w.as_bytes()[self.pos..at];
         let run = text.iter().rev().take(self.limits.blank + 1).take_while(|byte| is_blank(**byte)).count();
@@ -48,7 +48,8 @@ impl Flow<'_> {
         if run > self.limits.blank || goes_on { at } else { at - run }
     }
 
-    /// White space before a marker, up to `to`, is the edge of the piece that ends here; white space alone is no piece.
+    /// The white space before a marker, up to `to`, is the edge of the piece that ends here; white space alone is not a
+    /// piece.
     pub(crate) fn drop_trailing(&mut self, to: usize) {
         let w = self.w;
         let text = &w[self.pos..to];
@@ -60,7 +61,7 @@ impl Flow<'_> {
         self.pos = to;
     }
 
-    /// Keeps the edge of a piece until another piece of the field comes.
+    /// Stores the edge of a piece until the field's next piece.
     pub(crate) fn keep_edge(&mut self, place: Place, fresh: bool, (text, offset): (&str, u64)) {
         if fresh {
             return;
@@ -73,7 +74,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Text begins at `at`: what of the white space before it belongs to the edge goes.
+    /// Text begins at `at`: drops the part of the white space before it that belongs to the edge.
     pub(crate) fn drop_leading(&mut self, at: usize) {
         let w = self.w;
         let here = &w[self.pos..at];
@@ -85,7 +86,7 @@ impl Flow<'_> {
             _ => 0,
         };
         let of_here = goes(here);
-        // A line break here takes all that stood before it.
+        // A line break here takes all white space before it.
         let of_pending = if of_here > 0 { pending.len() } else { goes(&pending) };
         if thinks {
             self.tokens.reason(self.offset(self.pos), self.offset(self.pos + of_here));
@@ -100,7 +101,7 @@ impl Flow<'_> {
         self.s.behind = false;
     }
 
-    /// White space that goes from the start of a piece meets that of the piece before.
+    /// Joins white space dropped from the start of a piece with that of the previous piece.
     fn join(&mut self, thinks: bool, behind: &str, behind_at: Span) {
         let (said, gap, at) = self.gap(thinks);
         if said {
@@ -112,7 +113,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a field has text, the white space that comes back before more of it, and where that was read.
+    /// Whether a field has text, the white space that comes back before more of it, and its range.
     fn gap(&mut self, thinks: bool) -> (bool, &mut String, &mut Span) {
         let s = &mut *self.s;
         match thinks {
@@ -121,19 +122,19 @@ impl Flow<'_> {
         }
     }
 
-    /// White space that waited is text.
+    /// Emits waiting white space as text.
     pub(crate) fn pending_text(&mut self, text: &str) {
         let span = self.s.pending_at;
         self.text_of_place(text, span.start);
     }
 
-    /// The output ends in white space from `pos` on, where nothing else has come since the last marker.
+    /// The output ends in white space from `pos` on, and nothing else has come since the last marker.
     pub(crate) fn end_fresh(&mut self) {
         let end = self.w.len();
         if self.s.place.thinks() {
             self.tokens.reason(self.offset(self.pos), self.offset(end));
         } else if !self.s.behind {
-            // At the output's own beginning it is the answer.
+            // At the very beginning of the output it is content.
             let pending = std::mem::take(&mut self.s.pending);
             self.held_content(&pending, self.s.pending_at);
             self.give(end);
@@ -151,7 +152,7 @@ impl Flow<'_> {
         }
     }
 
-    /// White space before a marker that vanishes stays: it waits for what comes behind it.
+    /// White space before a dropped marker stays and waits for the text after it.
     pub(crate) fn keep_pending(&mut self, to: usize) {
         let w = self.w;
         let text = &w[self.pos..to];

@@ -1,4 +1,4 @@
-//! Giving out text: which field, what is held back, what waits.
+//! Emits text: which field, what is held back, what waits.
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, border};
 use crate::event::Event;
@@ -8,7 +8,7 @@ use super::Flow;
 use super::state::Place;
 
 impl Flow<'_> {
-    /// Gives the window's text up to `to` to the field of the place.
+    /// Emits the window's text up to `to` in the field of the place.
     #[inline]
     pub(crate) fn give(&mut self, to: usize) {
         if to <= self.pos {
@@ -21,7 +21,7 @@ impl Flow<'_> {
         self.text_of_place(&w[from..to], self.offset(from));
     }
 
-    /// Gives text to the field of the place.
+    /// Emits text in the field of the place.
     pub(crate) fn text_of_place(&mut self, text: &str, offset: u64) {
         self.text_at = offset;
         if self.s.marker.is_some() && !text.trim().is_empty() {
@@ -34,7 +34,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A piece of a thought.
+    /// Emits a piece of reasoning.
     pub(crate) fn reasoning(&mut self, text: &str, offset: u64) {
         if text.is_empty() {
             return;
@@ -68,7 +68,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A thought whose field was undecided is reasoning after all.
+    /// A thought whose field was undecided is reasoning.
     pub(crate) fn decide_thought(&mut self) {
         if let Some(held) = self.s.undecided.take()
             && !held.is_empty()
@@ -78,7 +78,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A piece of the answer.
+    /// Emits a piece of content.
     pub(crate) fn content(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -103,7 +103,7 @@ impl Flow<'_> {
         self.text_at = span.end;
     }
 
-    /// Held text becomes a piece of the answer; it was read from `span`.
+    /// Emits held text as content; it was read from `span`.
     pub(crate) fn held_content(&mut self, text: &str, span: Span) {
         if !text.is_empty() {
             self.text_at = span.start;
@@ -111,7 +111,7 @@ impl Flow<'_> {
         }
     }
 
-    /// White space before a marker: content only if more content comes.
+    /// White space before a marker: content only if more content follows.
     pub(crate) fn content_gap(&mut self, text: &str, offset: u64) {
         if self.s.content_said && self.s.content_gap.len() < self.limits.blank {
             self.s.content_gap_at.grow(self.s.content_gap.is_empty(), Span::of(offset, text));
@@ -119,7 +119,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Text that goes to a diagnostic alone.
+    /// Text that goes only to a diagnostic.
     fn unplaced(&mut self, text: &str, offset: u64) {
         if self.s.unplaced.is_empty() {
             self.s.unplaced_at = offset;
@@ -130,7 +130,7 @@ impl Flow<'_> {
         self.s.unplaced.push_str(kept);
     }
 
-    /// Says what of a broken call, or of a message that is left out, was not placed.
+    /// Reports the unplaced text of a broken call, or of a dropped message.
     pub(crate) fn tell_unplaced(&mut self) {
         let text = std::mem::take(&mut self.s.unplaced);
         self.s.unplaced_full = false;
@@ -144,24 +144,24 @@ impl Flow<'_> {
         }
     }
 
-    /// Says what is odd.
+    /// Reports an anomaly.
     pub(crate) fn report(&mut self, kind: DiagnosticKind, offset: u64, text: &str, message: &str) {
         let text = &text[..border(text, self.limits.arguments)];
         self.sink.event(Event::Diagnostic(Diagnostic::new(kind, offset, text, message)));
     }
 
-    /// Says what was mended: `text` stood at `offset` and was read as `read`.
+    /// Reports a repair: `text` at `offset` was read as `read`.
     pub(crate) fn repaired(&mut self, offset: u64, text: &str, read: &str, message: &str) {
         let text = &text[..border(text, self.limits.arguments)];
         self.sink.event(Event::Diagnostic(Diagnostic::repaired(offset, text, read, message)));
     }
 
-    /// Says that a marker or a header stands there again, and counts once.
+    /// Reports that a marker or a header repeats and counts once.
     pub(crate) fn repeated(&mut self, offset: u64, text: &str) {
         self.repaired(offset, text, "", "this stands there again and counts once");
     }
 
-    /// The output is over: what is held goes where it belongs.
+    /// The output ends: emits held text where it belongs.
     pub(crate) fn end(&mut self) {
         self.end_piece();
         self.give(self.w.len());

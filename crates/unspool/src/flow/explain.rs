@@ -1,4 +1,4 @@
-//! The compiled tables in words, for people who write a format.
+//! Describes the compiled tables, for authors of formats.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::scanset::{Action, Pattern};
 use super::state::Place;
 use super::tables::{Guided, Tables};
 
-/// States, openings, follow sets and limits, one thing a line.
+/// States, headers, follow sets and limits, one per line.
 pub(crate) fn explain(tables: &Tables, limits: &Limits) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -1,31 +1,31 @@
-//! Where a pattern may begin: found by the byte of each pattern that is rare in text.
+//! Finds where a pattern may begin, by a byte of each pattern that is rare in text.
 //!
-//! Most markers begin with a byte that text seldom has, such as `<`. White space and letters are in all text: a marker that
-//! begins so is found by its first other byte, and what must stand before that byte is compared then.
+//! Most markers begin with a byte that is rare in text, such as `<`. White space and letters are common: a marker that
+//! begins with one is found by its first other byte, and then the bytes before it are compared.
 
 use crate::scan::FirstBytes;
 
 use super::scanset::Pattern;
 
-/// Finds the places where one of some patterns may begin.
+/// Finds the positions where one of several patterns may begin.
 #[derive(Debug, Clone)]
 pub(super) struct Finder {
-    /// The byte by which each pattern is found.
+    /// The search byte of each pattern.
     bytes: FirstBytes,
-    /// What stands before that byte, where it is not the pattern's first.
+    /// The text before that byte, if it is not the pattern's first.
     before: Vec<Before>,
-    /// The bytes by which some pattern is found that nothing precedes.
+    /// The search bytes of patterns that begin with them.
     first: [bool; 256],
 }
 
-/// What stands in a pattern before the byte by which it is found.
+/// The text of a pattern before its search byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Before {
     byte: u8,
     text: Box<[u8]>,
 }
 
-/// Whether text is full of this byte.
+/// Whether this byte is common in text.
 fn is_common(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace()
 }
@@ -47,7 +47,7 @@ impl Finder {
                 }
             }
         }
-        // The longest first: a pattern begins where what precedes its byte does.
+        // The longest first: a pattern begins where the text before its byte does.
         before.sort_by_key(|b| std::cmp::Reverse(b.text.len()));
         let bytes_found = FirstBytes::new(bytes.iter().copied());
         if before.iter().any(|b| bytes_found.find(&b.text, 0).is_some()) {
@@ -56,13 +56,13 @@ impl Finder {
         Self { bytes: bytes_found, before, first }
     }
 
-    /// Patterns that stand in each other's way are found by the bytes with which they begin.
+    /// Patterns that interfere with each other are found by their first bytes.
     fn by_first_bytes<'p>(patterns: impl Iterator<Item = &'p Pattern>) -> Self {
         let firsts = patterns.flat_map(|p| [p.lead.bytes().next(), p.literal.first_byte()]).flatten();
         Self { bytes: FirstBytes::new(firsts), before: Vec::new(), first: [true; 256] }
     }
 
-    /// The first place at or after `from` where a pattern may begin.
+    /// The first position at or after `from` where a pattern may begin.
     #[inline]
     pub(super) fn find(&self, input: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
@@ -78,7 +78,7 @@ impl Finder {
         if self.before.is_empty() { None } else { self.begun(input, from) }
     }
 
-    /// Where the pattern begins that is found by the byte at `found`; `None`: none does.
+    /// The start of the pattern that has the byte at `found`; `None`: there is none.
     fn start(&self, input: &[u8], from: usize, found: usize) -> Option<usize> {
         let byte = input[found];
         let ahead = &input[from..found];
@@ -89,7 +89,7 @@ impl Finder {
         }
     }
 
-    /// Where the end of the input may begin a pattern whose byte has not come.
+    /// The position where the end of the input may begin a pattern whose search byte has not come yet.
     fn begun(&self, input: &[u8], from: usize) -> Option<usize> {
         let rest = &input[from..];
         let most = |b: &Before| (1..=b.text.len().min(rest.len())).rev().find(|n| rest.ends_with(&b.text[..*n]));

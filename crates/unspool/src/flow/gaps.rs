@@ -1,7 +1,7 @@
-//! Gaps: text in front of a message's header, and between one message's end and the next one's start.
+//! Gaps: text before a message's header, and between the end of a message and the start of the next.
 //!
-//! A header is words that the format has a place for. Text in a gap that is no header is the answer's; what begins as a
-//! header and is none goes to a diagnostic.
+//! A header consists of words that the format has a place for. Other text in a gap belongs to the answer; an invalid
+//! header goes to a diagnostic.
 
 use crate::diagnostic::DiagnosticKind;
 
@@ -12,8 +12,8 @@ use super::state::Place;
 use super::tables::Raw;
 
 impl ChannelTables {
-    /// How much of the text before a header's marker, no start marker in front, belongs to no header: the words before the
-    /// first recipient or marker, unless they are the role. `prefix`: the header that the prompt left open.
+    /// How much of the text before a header's marker, without a start marker before it, belongs to no header: the words
+    /// before the first recipient or marker, unless they are the role. `prefix`: the header that the prompt left open.
     pub(super) fn before_header(&self, prefix: Option<&str>, held: &str) -> usize {
         let words = &self.words;
         let mut markers = words.channel.iter().chain(&words.r#type);
@@ -26,7 +26,7 @@ impl ChannelTables {
         let to = words.to.as_deref().unwrap_or("\u{0}");
         let recipient = piece.match_indices(to).map(|(at, _)| at).find(starts_word);
         let text = &piece[..recipient.unwrap_or(piece.len())];
-        // The blank in front of a recipient is the header's.
+        // The blank before a recipient belongs to the header.
         let text = if recipient.is_some() { text.strip_suffix(' ').unwrap_or(text) } else { text };
         let is_role = match prefix {
             Some(prefix) => prefix.trim().is_empty() && text.split_whitespace().count() == 1,
@@ -37,7 +37,7 @@ impl ChannelTables {
 }
 
 impl Flow<'_> {
-    /// A pattern stands at `at` in a header. False: it is the start of the next one, which is held on.
+    /// Handles a pattern at `at` in a header. Returns false if it starts the next one, which stays held.
     pub(super) fn in_header(&mut self, at: usize, found: Found) -> bool {
         let end = at + found.len;
         match self.tables.set(Place::Header).patterns[found.pattern].action {
@@ -61,8 +61,8 @@ impl Flow<'_> {
         true
     }
 
-    /// Behind a marker in a header: text has come instead of one, and where messages have no channels the next one says where
-    /// it begins.
+    /// After a marker in a header: text has come instead of a header. If messages have no channels, the next header
+    /// says where it begins.
     pub(super) fn leave_header(&mut self, action: Action) {
         let is_header = action == Action::Header || self.tables.channels.is_some();
         let over = !self.s.fresh || matches!(action, Action::CloseFrame | Action::CloseThought);
@@ -71,19 +71,19 @@ impl Flow<'_> {
         }
     }
 
-    /// Text up to `to` is no header; what stands before `decided` says so.
+    /// Text up to `to` is not a header, as the bytes before `decided` show.
     fn text_in_gap(&mut self, to: usize, decided: usize) {
         self.header_is_text(to, decided);
         self.s.place = Place::Header;
     }
 
-    /// A message's start marker stands at `at..end`: the header is held from there on.
+    /// A message's start marker is at `at..end`: the header is held from there on.
     fn message_starts(&mut self, at: usize, end: usize) {
         self.no_body(at, end);
         self.s.seen = end - at;
     }
 
-    /// What is held up to `at` never came to a body: a header without one, or the answer's text.
+    /// The held text up to `at` has no body: it is a header without one, or the answer's text.
     fn no_body(&mut self, at: usize, decided: usize) {
         self.text_before_header(at, decided);
         self.s.route = None;
@@ -103,7 +103,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Text before a header that ends at `at` is the answer's. One word behind a message's end is a header that is broken.
+    /// Text before a header that ends at `at` belongs to the answer. One word after a message's end is a broken header.
     fn text_before_header(&mut self, at: usize, decided: usize) {
         let Some(channels) = &self.tables.channels else { return };
         if self.is_started() {
@@ -122,7 +122,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether what is held begins with a message's start marker.
+    /// Whether the held text begins with a message's start marker.
     fn is_started(&self) -> bool {
         let starts = self.tables.set(Place::Header).patterns.iter().find(|p| p.action == Action::NextMessage);
         starts.is_some_and(|start| {
@@ -131,7 +131,7 @@ impl Flow<'_> {
         })
     }
 
-    /// Whether a header has nothing but its start marker and a role.
+    /// Whether a header has only its start marker and a role.
     fn is_bare_start(&self, header: &str) -> bool {
         self.tables.channels.as_ref().is_some_and(|channels| {
             let role = header.strip_prefix(channels.words.start.as_str());
@@ -139,7 +139,7 @@ impl Flow<'_> {
         })
     }
 
-    /// A header up to its body marker, `text` from `at` on, has words that no header has: they are told.
+    /// Reports words in a header up to its body marker (`text` from `at` on) that no header has.
     pub(super) fn tell_odd_header(&mut self, prefix: &str, text: &str) {
         let Some(channels) = &self.tables.channels else { return };
         let header = format!("{prefix}{text}");

@@ -1,4 +1,4 @@
-//! How calls open and close: templates of blocks and calls become openings, closers and follow sets.
+//! Compiles how calls open and close: templates of blocks and calls become headers, closers and follow sets.
 
 use crate::body::{BodySpec, Follow};
 use crate::call_header::{Begins, Op, Program};
@@ -22,7 +22,7 @@ impl Builder<'_> {
         }
         let mut follow = follow(templates, blocks, tools.loose);
         if let Some(words) = self.channel_words() {
-            // A message's end closes its body, whichever it is.
+            // The end of a message closes its body, whichever it is.
             let ends = words.end.iter().map(|end| Literal::new(end, false));
             follow.call_close.extend(ends.filter(|end| !follow.call_close.contains(end)).collect::<Vec<_>>());
         }
@@ -36,7 +36,7 @@ impl Builder<'_> {
             let after = &call.parts[call.position(Slot::is_body).map_or(0, |i| i + 1)..];
             let mut closers = literals(after, tools.loose);
             if let Some(words) = self.channel_words() {
-                // What ends the message is the flow's to read.
+                // The flow itself reads the end of the message.
                 closers.retain(|c| !words.end.iter().any(|end| end == c.text()));
             }
             let form = self.forms.push(Form { body, closers, again: None });
@@ -63,7 +63,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A header without its start marker, where a message is open: the recipient behind `to`, up to the body marker.
+    /// A header without its start marker, in an open message: the recipient after `to`, up to the body marker.
     pub(super) fn header_in_body(&mut self, to: &str, body: &str) -> (Role, CallHeaderId) {
         let parts = [Part::Slot(Slot::Name), Part::Text(body.to_owned())];
         let alternative = self.alternatives.push(Alternative {
@@ -80,8 +80,8 @@ impl Builder<'_> {
         (Role { marker: Marker { literal: to.into(), lead, ..Marker::default() }, id: None, loose: false }, call_header)
     }
 
-    /// A header with its start marker, where a message is open that has no end: anything up to the body marker that is no
-    /// other marker.
+    /// A header with its start marker, in an open message without an end: anything up to the body marker that is not
+    /// another marker.
     pub(super) fn header_in_text(&mut self, words: &Channels) -> CallHeaderId {
         let stops = words.end.iter().chain([&words.start]).map(|text| Literal::exact(text)).collect();
         let ops = vec![Op::Until(Literal::exact(&words.body), stops)];
@@ -100,7 +100,8 @@ impl Builder<'_> {
     fn program(&self, parts: &[Part], call: &Template, tools: &Tools, structure: &Structure) -> Program {
         let mut all = parts.to_vec();
         if !parts.is_empty() {
-            // White space between a block's opener and its first call is framing, whether the templates have some or not.
+            // White space between a block's opener and its first call is framing, whether or not the templates have
+            // any.
             all.push(Part::Text("\n".to_owned()));
         }
         let end = call.position(Slot::is_body).unwrap_or(call.parts.len());
@@ -116,7 +117,7 @@ impl Builder<'_> {
                 program.structure = structure.all();
             }
             Some(Slot::Json) => {
-                // A name that nothing closes ends at the first brace: other JSON would be taken for it in prose.
+                // A name without a closer ends at the first brace: in prose, other JSON would look like one.
                 let json = if program.ends_in_slot() { &json[..1] } else { &json[..] };
                 program.ops.push(Op::Arguments(Begins::With([json, &structure.closers].concat())));
             }
@@ -127,7 +128,7 @@ impl Builder<'_> {
                 }
             }
             Some(Slot::Kwargs) => program.ops.push(Op::Arguments(Begins::Keywords)),
-            // Another template may open with the same marker.
+            // Another template may begin with the same marker.
             Some(Slot::Envelope) => program.ops.push(Op::Expect(containers(tools))),
             _ => {}
         }
@@ -171,7 +172,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A call by itself, outside a block or as a further call inside one.
+    /// A call outside a block, or a further call inside one.
     fn bare_call(&mut self, tools: &Tools, form: FormId, call: &Template, structure: &Structure, no_block: bool) {
         let mut program = self.program(&[], call, tools, structure);
         let lead = match call.parts.first() {
@@ -227,8 +228,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Calls behind a separator; a separator of white space alone lets a call begin at any text in its block. Behind a block
-    /// that is closed it separates nothing.
+    /// Calls after a separator. A separator of white space only lets a call begin at any text in its block. After a
+    /// closed block it separates nothing.
     fn separated(&mut self, tools: &Tools, program: &Program, base: &Alternative, no_block: bool) {
         for between in tools.between.iter() {
             let literal = between.trim();
@@ -249,8 +250,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. Where the
-    /// format's own calls are bare JSON too, they go first.
+    /// Guided JSON for required and named choices: a list of calls, or the bare arguments of the named function. If the
+    /// format's own calls are bare JSON too, they come first.
     fn guided(&mut self, tools: &Tools) -> Result<(), Fault> {
         let mut words = tools.clone();
         words.envelope = EnvelopeWords {
@@ -288,7 +289,7 @@ impl Builder<'_> {
     }
 }
 
-/// The key under which the words of an argument syntax stand.
+/// The key for the settings of an argument syntax.
 fn words_of(slot: Slot) -> String {
     let key = match slot {
         Slot::Envelope => "tools.envelope",
@@ -300,13 +301,13 @@ fn words_of(slot: Slot) -> String {
     key.to_owned()
 }
 
-/// Literals that mark structure behind a call's name.
+/// Literals that mark structure after a call's name.
 struct Structure {
-    /// With what parameters begin, and what closes the call or its block.
+    /// The beginnings of parameters, and the closers of the call or its block.
     begins: Vec<Literal>,
-    /// What closes the call or its block.
+    /// The closers of the call or its block.
     closers: Vec<Literal>,
-    /// With what a further call opens.
+    /// The openers of a further call.
     openers: Vec<Literal>,
 }
 
@@ -330,7 +331,7 @@ fn uses_elements(format: &Format) -> bool {
     format.syntax.calls.iter().any(|call| call.body() == Some(Slot::Elements))
 }
 
-/// What may stand behind a body, from all templates.
+/// What may follow a body, from all templates.
 fn follow(calls: &[Template], blocks: &[Template], loose: bool) -> Follow {
     let mut follow = Follow::default();
     let add = |list: &mut Vec<Literal>, literal: Literal| {
@@ -386,12 +387,12 @@ fn first_literal_text(text: &str) -> String {
         .map_or_else(String::new, |l| l.text().to_owned())
 }
 
-/// Takes the first literal off a program; the pattern of the state stands for it.
+/// Removes the first literal from a program; the state's pattern replaces it.
 fn take_first_literal(program: &mut Program, loose: bool) -> Option<Literal> {
     let at = program.ops.iter().position(|op| !matches!(op, Op::Space))?;
     let Op::Literal(first) = program.ops[at].clone() else { return None };
     program.ops.drain(..=at);
-    // A tag is a marker of its own: models write it twice, or name it in prose, without the word that leads to the name.
+    // A tag is a marker by itself: models repeat it, or mention it in prose, without the word before the name.
     let names = matches!(program.ops.first(), Some(Op::Slot(_)));
     let text = first.text();
     match text.find('>').map(|end| text.split_at(end + 1)) {
@@ -403,7 +404,7 @@ fn take_first_literal(program: &mut Program, loose: bool) -> Option<Literal> {
     }
 }
 
-/// The brackets with which an envelope begins.
+/// The brackets that begin an envelope.
 fn containers(tools: &Tools) -> Vec<Literal> {
     match tools.envelope.container {
         Container::Object => vec![Literal::exact("{")],

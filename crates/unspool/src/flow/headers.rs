@@ -1,5 +1,5 @@
-//! Whole headers of calls, one behind the other: a header that stands there twice counts once, and one that another
-//! call's header follows is a call without arguments.
+//! Consecutive headers of calls: a repeated header counts once, and one followed by another call's header is a call
+//! without arguments.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::state::{Mode, Origin};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
-/// A whole header.
+/// A complete header.
 struct Header {
     alternative: AlternativeId,
     cursor: Cursor,
@@ -32,7 +32,7 @@ impl Header {
 }
 
 impl Flow<'_> {
-    /// Behind the whole header that cursor `i` has read, another call's opener stands: reads on there.
+    /// Another call's opener follows the complete header of cursor `i`: continues there.
     pub(crate) fn another(&mut self, i: usize) -> Go {
         let tables = self.tables;
         let held = &self.w[self.pos..];
@@ -53,7 +53,7 @@ impl Flow<'_> {
         Go::Again
     }
 
-    /// The opener of a call that stands at the start of `rest`, and how long it is.
+    /// The opener of a call at the start of `rest`, and its length.
     fn header_at(&self, rest: &[u8]) -> Option<(CallHeaderId, usize)> {
         let all = self.tables.headers.iter().filter_map(|(literal, call_header)| match literal.at(rest) {
             Match::Full(n) => Some((*call_header, n)),
@@ -67,7 +67,7 @@ impl Flow<'_> {
         !self.tables.forms[form].body.machine().names_itself()
     }
 
-    /// Whether a header that the output ends behind is a call without arguments: its last marker is a special token.
+    /// Whether a header at the end of the output is a call without arguments: its last marker is a special token.
     pub(crate) fn ends_special(&self, cursor: &Cursor) -> bool {
         let rest = &self.w[self.pos..];
         let header = rest[..cursor.pos].trim_end();
@@ -76,7 +76,8 @@ impl Flow<'_> {
             && self.tables.special.iter().any(|special| header.ends_with(special.as_str()))
     }
 
-    /// All these headers are calls'; the last one's arguments begin, unless it `is_empty`. False: one has no name.
+    /// Announces the calls of all these headers; the last one's arguments begin, unless it `is_empty`. Returns false if
+    /// one has no name.
     pub(crate) fn announce_headers(
         &mut self,
         headers: Vec<(AlternativeId, Cursor)>,
@@ -111,7 +112,7 @@ impl Flow<'_> {
         true
     }
 
-    /// What a header says that stands there once or more often; its bytes are `raw[from..]` up to its last end.
+    /// The contents of a header that occurs once or more; its bytes are `raw[from..]` up to its last end.
     fn opened(&self, same: &[Header], from: usize, (start, raw): (usize, &str)) -> (CallHeader, BodyMachine) {
         let alternatives = &self.tables.alternatives;
         let last = &same[same.len() - 1];
@@ -124,7 +125,7 @@ impl Flow<'_> {
                 again.push((end + blanks(&raw.as_bytes()[end..]), next.cursor.pos));
             }
         }
-        // An id is one word.
+        // An id is a single word.
         let odd = same.iter().filter_map(|header| header.cursor.behind_word(Slot::Id, raw));
         let unplaced: Vec<_> = last.cursor.unplaced.iter().copied().chain(odd).collect();
         let shift = |ranges: &[(usize, usize)]| ranges.iter().map(|(a, b)| (a - from, b - from)).collect();
@@ -143,7 +144,7 @@ impl Flow<'_> {
         (opened, self.tables.forms[form].body.machine())
     }
 
-    /// Name and native id, as the request or the slots of an opening say.
+    /// Name and native id, from the request or the slots of a header.
     fn header_name(&self, alternative: AlternativeId, cursor: &Cursor, held: &str) -> (String, Option<String>) {
         let Alternative { guided, program, .. } = &self.tables.alternatives[alternative];
         match (guided, &self.request_options.choice) {
@@ -152,7 +153,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Name and native id, from the slots of an opening.
+    /// Name and native id, from the slots of a header.
     fn read_name(&self, program: &Program, cursor: &Cursor, held: &str) -> (String, Option<String>) {
         let id = cursor.value(Slot::Id, held).map(|id| id.split_whitespace().next().unwrap_or("").to_owned());
         if let Some(name) = cursor.value(Slot::Name, held) {

@@ -1,9 +1,9 @@
-//! Ids for calls that the model gave none.
+//! Generates ids for calls without one.
 
 use crate::random::Random;
 use crate::request::CallIds;
 
-/// An id for a call of this function, the `index`-th of the conversation. `native`: the shape that the format says.
+/// An id for a call of this function, the `index`-th of the conversation. `native`: the format's shape.
 pub(crate) fn made(shape: &CallIds, native: Option<&str>, seed: u64, (index, name): (usize, &str)) -> String {
     match (shape, native) {
         (CallIds::Left, _) => String::new(),
@@ -21,12 +21,12 @@ fn filled(pattern: &str, index: usize, name: &str) -> String {
     pattern.replace("{index}", &index.to_string()).replace("{name}", name)
 }
 
-/// An id as vLLM makes them: `chatcmpl-tool-` and 16 hexadecimal digits.
+/// An id in vLLM's shape: `chatcmpl-tool-` and 16 hexadecimal digits.
 fn random(seed: u64, index: usize) -> String {
     format!("chatcmpl-tool-{:016x}", mix(seed, index))
 }
 
-/// An id of so many letters and digits, as Mistral's templates demand.
+/// An id of this many letters and digits, as Mistral's templates require.
 fn short(seed: u64, index: usize, length: usize) -> String {
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut out = String::with_capacity(length);

@@ -1,7 +1,7 @@
-//! The flow: which field a byte belongs to, and who reads it.
+//! The flow: which field a byte belongs to, and which machine reads it.
 //!
-//! [`tables`] compiles a composed pair into one set of patterns for each [`state::Place`]; [`text`] runs them; [`calls`]
-//! opens, reads and closes calls; [`emit`] gives the result out.
+//! [`tables`] compiles a composed pair into one set of patterns for each [`state::Place`]; [`text`] runs them;
+//! [`calls`] opens, reads and closes calls; [`emit`] emits the result.
 
 mod actions;
 mod calls;
@@ -37,13 +37,13 @@ use state::{Mode, State};
 use tables::Tables;
 use tokens::Tokens;
 
-/// What of the request the flow asks.
+/// The request's settings for the flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestOptions {
     pub(crate) tools: std::sync::Arc<ToolSet>,
-    /// The pair has a tools half that was asked for.
+    /// The caller asked for the pair's tools half.
     pub(crate) gives_calls: bool,
-    /// No call is given: `tool_choice: none`, no tools, or no tools half.
+    /// No calls go out: `tool_choice: none`, no tools, or no tools half.
     pub(crate) mute: bool,
     pub(crate) choice: ToolChoice,
     pub(crate) only_first: bool,
@@ -55,7 +55,7 @@ pub(crate) struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// What this request asks of the same pair.
+    /// The settings for this request and the same pair.
     pub(crate) fn of(self, request: &Request) -> Self {
         Self {
             tools: std::sync::Arc::clone(&request.tools),
@@ -69,30 +69,30 @@ impl RequestOptions {
         }
     }
 
-    /// Whether the request lacks the function that is called. Nothing is said where its tools are not known.
+    /// Whether the request lacks the called function. False if its tools are unknown.
     pub(crate) fn misses(&self, function: Option<usize>) -> bool {
         function.is_none() && !self.tools.is_empty()
     }
 
-    /// Whether the request asks for calls by its `tool_choice`.
+    /// Whether the request's `tool_choice` requires calls.
     #[inline]
     pub(crate) fn asks(&self) -> bool {
         matches!(self.choice, ToolChoice::Required | ToolChoice::Named(_))
     }
 
-    /// What of a function's schema cannot be used, in words.
+    /// Describes the unusable parts of a function's schema.
     pub(crate) fn bad_schema(&self, function: Option<usize>) -> Option<String> {
         let fault = self.tools.at(function?)?.fault()?;
         Some(format!("the function's schema cannot be used as a whole: {fault}"))
     }
 }
 
-/// Whether a step wants to go on.
+/// Whether a step should be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
-    /// Call again: the state changed, or bytes are left.
+    /// Call again: the state changed, or bytes remain.
     Again,
-    /// Nothing more can be decided from these bytes.
+    /// These bytes decide nothing more.
     Wait,
 }
 
@@ -104,19 +104,19 @@ pub(crate) struct Flow<'a> {
     pub(crate) s: &'a mut State,
     pub(crate) tokens: &'a mut Tokens,
     pub(crate) sink: &'a mut dyn Sink,
-    /// The bytes that are not decided yet.
+    /// The undecided bytes.
     pub(crate) w: &'a str,
-    /// Decided so far, in `w`.
+    /// Decided bytes of `w`.
     pub(crate) pos: usize,
     /// Offset of `w` in the output.
     pub(crate) base: u64,
     pub(crate) eof: Eof,
-    /// Offset in the output of the text that goes out next, for the format's filters.
+    /// Offset of the next emitted text in the output, for the format's filters.
     pub(crate) text_at: u64,
 }
 
 impl Flow<'_> {
-    /// Decides what can be decided; what is left begins at `pos`.
+    /// Decides what can be decided; the rest begins at `pos`.
     pub(crate) fn run(&mut self) {
         loop {
             let go = match &self.s.mode {
@@ -137,7 +137,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Offset in the output of a place in the window.
+    /// Offset in the output of a position in the window.
     #[inline]
     pub(crate) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64

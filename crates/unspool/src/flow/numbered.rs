@@ -1,11 +1,11 @@
-//! Tables whose entries have numbers of a type of their own: a number of one table names no entry of another.
+//! Tables with typed indices: an index of one table is not valid for another.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
-/// The number of an entry.
+/// The index of an entry.
 pub(crate) trait Number: Copy {
     fn new(at: usize) -> Self;
     fn at(self) -> usize;
@@ -31,15 +31,15 @@ macro_rules! number {
 }
 
 number!(
-    /// What one literal may open: some alternatives.
+    /// The alternatives that one literal may open.
     CallHeaderId
 );
 number!(
-    /// A way in which calls may open.
+    /// A way to open a call.
     AlternativeId
 );
 number!(
-    /// A call's template behind its opening.
+    /// A call's template after its header.
     FormId
 );
 number!(
@@ -47,7 +47,7 @@ number!(
     BlockId
 );
 number!(
-    /// What may be stripped behind a marker.
+    /// White space that may be stripped after a marker.
     TrailId
 );
 
@@ -56,7 +56,7 @@ impl FormId {
     pub(crate) const FIRST: Self = Self(0);
 }
 
-/// A table whose entries have numbers of the type `Id`.
+/// A table with indices of the type `Id`.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbered<Id, T> {
     entries: Vec<T>,
@@ -68,7 +68,7 @@ impl<Id: Number, T> Numbered<Id, T> {
         Self { entries: Vec::new(), id: PhantomData }
     }
 
-    /// Adds an entry and gives back its number.
+    /// Adds an entry and returns its index.
     pub(crate) fn push(&mut self, entry: T) -> Id {
         self.entries.push(entry);
         Id::new(self.entries.len() - 1)
@@ -86,7 +86,7 @@ impl<Id: Number, T> Numbered<Id, T> {
         self.entries.iter()
     }
 
-    /// The number of the first entry that fits.
+    /// The index of the first matching entry.
     pub(crate) fn position(&self, fits: impl FnMut(&T) -> bool) -> Option<Id> {
         self.entries.iter().position(fits).map(Id::new)
     }

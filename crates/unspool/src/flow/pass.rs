@@ -1,7 +1,7 @@
-//! Deltas that go out as they come.
+//! Deltas that pass through unchanged.
 //!
-//! Most deltas continue a text, or a string in the arguments of a call, and begin nothing: they need no window. Whatever is said here
-//! of such a delta, [`super::text`] and [`super::calls`] say too; here it is said at once.
+//! Most deltas continue a text, or a string in the arguments of a call, and begin nothing, so they need no window.
+//! [`super::text`] and [`super::calls`] decide the same for such a delta; this is the short path.
 
 use crate::limits::Limits;
 use crate::scan::is_blank;
@@ -10,7 +10,7 @@ use super::RequestOptions;
 use super::state::{Mode, Place, State};
 use super::tables::Tables;
 
-/// Where a delta goes.
+/// The destination of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Reasoning,
@@ -19,16 +19,16 @@ pub(crate) enum Field {
     Arguments(usize),
 }
 
-/// Most white space that is held here; more of it is left to the window.
+/// Maximum white space held here; longer runs go through the window.
 const SHORT: usize = 64;
 
-/// What decides over a delta beside the state.
+/// The inputs of the decision, besides the state.
 #[derive(Clone, Copy)]
 pub(crate) struct Passing<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) limits: &'a Limits,
     pub(crate) request_options: &'a RequestOptions,
-    /// Where in the output the delta begins.
+    /// Offset of the delta in the output.
     pub(crate) base: u64,
 }
 
@@ -69,7 +69,7 @@ impl Passing<'_> {
         self.field_of(state, place).map(|field| (field, len))
     }
 
-    /// Where text of a place goes, if nothing is to be said before it.
+    /// The destination of a place's text, if nothing must be reported before it.
     #[inline]
     fn field_of(self, state: &State, place: Place) -> Option<Field> {
         if state.undecided.is_some() || state.marker.is_some() {
@@ -81,7 +81,7 @@ impl Passing<'_> {
         (state.content_said && state.content_gap.is_empty() && !state.opener_due).then_some(Field::Content)
     }
 
-    /// A delta that is nothing but more of a value in an open call.
+    /// A delta that only continues a value in an open call.
     #[inline]
     fn arguments(self, state: &mut State, text: &str) -> Option<Field> {
         let Mode::Body(call) = &mut state.mode else { return None };

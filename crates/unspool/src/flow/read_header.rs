@@ -1,6 +1,7 @@
-//! Openings of calls: held until the name is known, or given back where they stood ("retreat").
+//! Headers of calls: held until the name is known, or given back where they stood ("retreat").
 
 use std::borrow::Cow;
+use std::mem;
 
 use crate::body::{Cx, Eof, Out, Repair, Status};
 use crate::call_header::{Advance, Cursor, Op};
@@ -15,7 +16,7 @@ use super::state::{BeforeName, Mode, Origin, PendingHeader, Place};
 use super::tables::{Alternative, Guided};
 use super::{Flow, Go};
 
-/// Takes nothing: an envelope before its name writes nothing.
+/// Discards output: an envelope writes nothing before its name.
 struct Silent;
 
 impl Out for Silent {
@@ -25,7 +26,7 @@ impl Out for Silent {
 }
 
 impl Flow<'_> {
-    /// The alternatives of an opening that count here and in this request.
+    /// The alternatives of a header that count in this place and request.
     pub(crate) fn alternatives(&self, call_header: CallHeaderId) -> impl Iterator<Item = AlternativeId> + '_ {
         let all = self.tables.call_headers.get(call_header).map_or(&[][..], Vec::as_slice);
         all.iter().copied().filter(|i| self.counts(&self.tables.alternatives[*i]))
@@ -43,27 +44,25 @@ impl Flow<'_> {
         wanted && (!alternative.at_start || at_start)
     }
 
-    /// An opener stands at `marker..end`; white space and framing from `pos` to there is held with it.
+    /// Handles an opener at `marker..end`; white space and framing from `pos` to there is held with it.
     pub(crate) fn open(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
         let origin =
             Origin { place: self.s.place, fresh: self.s.fresh, lead: marker - self.pos, first: end - self.pos };
         self.gate_of_opener(call_header, marker, end);
-        let cursors = self
-            .alternatives(call_header)
-            .map(|i| {
-                let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
-                let mut cursor = Cursor::at(if bare { origin.lead } else { origin.first });
-                if program.is_header() {
-                    cursor.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
-                }
-                (i, cursor)
-            })
-            .collect();
+        let mut cursors = mem::take(&mut self.s.spare.cursors);
+        cursors.extend(self.alternatives(call_header).map(|i| {
+            let Alternative { bare, ref program, .. } = self.tables.alternatives[i];
+            let mut cursor = Cursor::at(if bare { origin.lead } else { origin.first });
+            if program.is_header() {
+                cursor.pass(self.s.no_header.saturating_sub(self.offset(self.pos)));
+            }
+            (i, cursor)
+        }));
         let message = self.opens_message(call_header);
         self.s.mode = Mode::Header(PendingHeader { origin, cursors, before: Vec::new(), last: origin.first, message });
     }
 
-    /// What stands here is a call or text, and no thought: the byte that shows it opens the gate. In a thought a bracket
+    /// An opener is a call or text, and not reasoning, so the byte that shows it opens the gate. In a thought a bracket
     /// alone shows nothing.
     fn gate_of_opener(&mut self, call_header: CallHeaderId, marker: usize, end: usize) {
         if !self.tokens.gate_is_shut()
@@ -72,7 +71,7 @@ impl Flow<'_> {
         {
             return;
         }
-        // Where a longer pattern might have stood, it is the first byte that does not fit it.
+        // If a longer pattern was possible, that is the first byte that does not match it.
         let rest = &self.w.as_bytes()[marker..];
         let begins = |id| self.tokens.begins(self.offset(marker), id);
         let reach = self.tables.set(self.s.place).reach(rest, end - marker, begins);
@@ -80,17 +79,17 @@ impl Flow<'_> {
         self.tokens.open_gate(self.offset(marker), self.offset(marker + decided.max(end - marker)));
     }
 
-    /// Whether an opening has no marker of its own.
+    /// Whether a header has no marker of its own.
     fn bare(&self, call_header: CallHeaderId) -> bool {
         self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].bare)
     }
 
-    /// Whether it is the next message that may open, not a call.
+    /// Whether the header may open the next message rather than a call.
     pub(crate) fn opens_message(&self, call_header: CallHeaderId) -> bool {
         self.tables.call_headers[call_header].iter().all(|i| self.tables.alternatives[*i].message)
     }
 
-    /// Reads an opening until its name is known.
+    /// Reads a header until its name is known.
     pub(crate) fn read_header(&mut self) -> Go {
         let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
         let (tables, limits) = (self.tables, self.limits);
@@ -102,7 +101,7 @@ impl Flow<'_> {
         while let Some((alternative, cursor)) = header.cursors.get_mut(i) {
             let program = &tables.alternatives[*alternative].program;
             match cursor.advance(program, held, over, limits) {
-                // Those behind it wait for it, or the cuts of the input would say who wins.
+                // Later cursors wait for it, or the winner would depend on the split.
                 Advance::More => waits = true,
                 Advance::Fail => {
                     header.last = header.last.max(cursor.pos);
@@ -122,7 +121,7 @@ impl Flow<'_> {
             Some((i, found)) => return self.decided(i, found),
             None => {}
         }
-        // A recipient is one word, so prose is let go at its next blank.
+        // A recipient is one word, so prose is released at its next blank.
         let is_recipient = |(i, _): &(AlternativeId, Cursor)| !tables.alternatives[*i].program.is_header();
         let is_prose = || {
             header.message
@@ -130,11 +129,12 @@ impl Flow<'_> {
                 && held[header.origin.first..].contains(char::is_whitespace)
         };
         if header.cursors.is_empty() || held.len() > most || is_prose() {
-            // What the alternatives fitted, such as one opener a hundred times, is not looked at again.
+            // Text that the alternatives matched, such as an opener repeated a hundred times, is not searched again.
             let fitted = header.cursors.iter().map(|(_, cursor)| cursor.pos);
             let (origin, last) = (header.origin, fitted.fold(header.last, usize::max));
             let headers = header.cursors.iter().filter(|(i, _)| tables.alternatives[*i].program.is_header());
             let no_header = headers.map(|(_, cursor)| cursor.seen()).fold(no_header, usize::max);
+            self.s.spare.keep_cursors(mem::take(&mut header.cursors));
             if header.message {
                 self.s.no_header = self.s.no_header.max(self.offset(self.pos + no_header));
                 self.s.mode = Mode::Text;
@@ -147,7 +147,7 @@ impl Flow<'_> {
         Go::Wait
     }
 
-    /// Cursor `i` is decided, and none before it waits: its opening fits up to the body, or to the output's end.
+    /// Cursor `i` is decided, and none before it waits: its header matches up to the body, or to the end of the output.
     fn decided(&mut self, i: usize, found: Advance) -> Go {
         let tables = self.tables;
         let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
@@ -160,9 +160,10 @@ impl Flow<'_> {
             header.cursors.remove(i);
             return Go::Again;
         }
-        let Mode::Header(header) = &self.s.mode else { return Go::Wait };
+        let Mode::Header(header) = &mut self.s.mode else { return Go::Wait };
         let next = header.cursors[i + 1..].iter().map(|(other, _)| *other);
         let next = next.filter(|other| tables.alternatives[*other].bare).collect();
+        self.s.spare.keep_cursors(mem::take(&mut header.cursors));
         if tables.alternatives[alternative].message {
             self.s.mode = Mode::Text;
             if !self.header_stands(alternative, origin, cursor.pos) {
@@ -170,31 +171,33 @@ impl Flow<'_> {
             }
             return Go::Again;
         }
-        let mut headers = before;
-        headers.push((alternative, cursor));
-        self.enter(headers, (origin, ended && self.eof == Eof::Stop), next);
+        self.enter((before, (alternative, cursor)), (origin, ended && self.eof == Eof::Stop), next);
         Go::Again
     }
 
-    /// The last of these openings fits up to its body, or has none because the output `ended`; before it stand whole headers.
-    /// `next`: what the bytes may be if the body turns out to be no call.
+    /// The last of these headers matches up to its body, or has none because the output `ended`; complete headers
+    /// precede it. `next`: alternatives for the bytes if the body is not a call.
     fn enter(
         &mut self,
-        headers: Vec<(AlternativeId, Cursor)>,
+        (before, (alternative, cursor)): (Vec<(AlternativeId, Cursor)>, (AlternativeId, Cursor)),
         (origin, ended): (Origin, bool),
         next: Vec<AlternativeId>,
     ) {
-        let Some((alternative, cursor)) = headers.last() else { return };
-        let (alternative, read, repeats) = (*alternative, cursor.pos, cursor.repeats.clone());
         let machine = self.tables.forms[self.tables.alternatives[alternative].form].body.machine();
+        let read = cursor.pos;
         if machine.names_itself() {
-            self.s.mode = Mode::BeforeName(Box::new(BeforeName { origin, alternative, read, machine, repeats, next }));
-        } else if !self.announce_headers(headers, (origin, ended)) {
+            let before_name = BeforeName { origin, alternative, read, machine, repeats: cursor.repeats, next };
+            self.s.mode = Mode::BeforeName(self.s.spare.boxed(before_name));
+            return;
+        }
+        let mut headers = before;
+        headers.push((alternative, cursor));
+        if !self.announce_headers(headers, (origin, ended)) {
             self.retreat_held(origin, read);
         }
     }
 
-    /// Reads an envelope until it names its call.
+    /// Reads an envelope until its name is known.
     pub(crate) fn held_arguments(&mut self) -> Go {
         let Mode::BeforeName(held_arguments) = &mut self.s.mode else { return Go::Wait };
         let tables = self.tables;
@@ -206,8 +209,8 @@ impl Flow<'_> {
         if step.status == Status::More && self.eof == Eof::No {
             return Go::Wait;
         }
-        let Mode::BeforeName(held_arguments) = std::mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-        let mut held_arguments = *held_arguments;
+        let Mode::BeforeName(held_arguments) = mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
+        let mut held_arguments = held_arguments;
         if step.status == Status::Named && !held_arguments.machine.name().is_empty() {
             let start = self.offset(self.pos);
             let raw = self.w[self.pos..self.pos + held_arguments.read].to_owned();
@@ -215,20 +218,22 @@ impl Flow<'_> {
             let (name, id) = (held_arguments.machine.name().to_owned(), held_arguments.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[held_arguments.alternative];
             let (origin, block) = (held_arguments.origin, block.is_some());
+            let held_arguments = *held_arguments;
             let (unplaced, repeats) = (Vec::new(), held_arguments.repeats);
             let opened = CallHeader { form, block, name, id, closed: false, origin, raw, start, unplaced, repeats };
             self.announce(&opened, held_arguments.machine);
         } else if held_arguments.next.is_empty() {
-            self.retreat_early(held_arguments);
+            self.retreat_early(&mut held_arguments);
+            self.s.spare.keep(held_arguments);
         } else {
             let other = held_arguments.next.remove(0);
-            let headers = vec![(other, Cursor::at(held_arguments.origin.lead))];
-            self.enter(headers, (held_arguments.origin, false), held_arguments.next);
+            let cursor = Cursor::at(held_arguments.origin.lead);
+            self.enter((Vec::new(), (other, cursor)), (held_arguments.origin, false), held_arguments.next);
         }
         Go::Again
     }
 
-    /// No call follows: the held bytes up to `last` go back to where the opener stood.
+    /// No call follows: the held bytes up to `last` go back to the opener's field.
     fn retreat_held(&mut self, origin: Origin, last: usize) {
         self.s.mode = Mode::Text;
         self.s.place = origin.place;
@@ -243,7 +248,7 @@ impl Flow<'_> {
             && held.len() - last <= self.limits.name
             && self.cut_off(held, last)
         {
-            // The output ended inside the opening: all of it is raw text, the wrapper too.
+            // The output ended inside the header: all of it is raw text, including the wrapper.
             last = held.len();
         }
         if self.over() && self.request_options.incomplete == IncompleteCalls::Drop && last == held.len() {
@@ -285,7 +290,7 @@ impl Flow<'_> {
             })
     }
 
-    /// A wrapper without a call that is a special token vanishes; in a thought it is text.
+    /// A wrapper without a call is dropped if it is a special token; in a thought it is text.
     fn vanishes(&self, origin: Origin, text: &str) -> bool {
         !origin.place.thinks()
             && self.tables.blocks.iter().any(|block| {
@@ -297,7 +302,7 @@ impl Flow<'_> {
             })
     }
 
-    fn retreat_early(&mut self, held_arguments: BeforeName) {
+    fn retreat_early(&mut self, held_arguments: &mut BeforeName) {
         self.s.place = held_arguments.origin.place;
         self.s.fresh = held_arguments.origin.fresh;
         let bare = self.tables.alternatives[held_arguments.alternative].bare;
@@ -316,18 +321,18 @@ impl Flow<'_> {
         self.s.closer_is_text = (!bare).then_some(self.tables.alternatives[held_arguments.alternative].form);
         self.begin_text(end);
         if bare && held_arguments.read == held_arguments.origin.lead {
-            // Not even the first byte fits; it is text, or it would open again.
+            // Not even the first byte matches; it becomes text, or it would open again.
             let first = self.w[self.pos..].chars().next().map_or(0, char::len_utf8);
             self.give(self.pos + first);
             return;
         }
-        if bare && let Some(scan) = held_arguments.machine.into_scan() {
+        if bare && let Some(scan) = held_arguments.machine.scan() {
             self.s.mode = Mode::Skip(scan);
         }
     }
 }
 
-/// The bytes of an opening as its template sees them: byte-level marks are white space of the same length.
+/// The bytes of a header for its template: byte-level marks are white space of the same length.
 pub(super) fn in_tags(held: &str, blanks: Blanks) -> Cow<'_, str> {
     if blanks.marks { blank_marks(held) } else { Cow::Borrowed(held) }
 }

@@ -1,4 +1,4 @@
-//! What there is to look for in each place, in order of rank.
+//! The patterns of each place, in order of rank.
 
 use crate::format::marker::is_word;
 
@@ -15,7 +15,7 @@ pub(super) fn open(roles: &[(Role, CallHeaderId)]) -> Vec<(Role, Action)> {
     roles.iter().map(|(role, call_header)| (role.clone(), Action::Open(*call_header))).collect()
 }
 
-/// All that a pair looks for, by kind.
+/// All patterns of a pair, by kind.
 pub(super) struct Roles {
     pub(super) opens: Vec<(Role, Action)>,
     pub(super) closes: Vec<(Role, Action)>,
@@ -39,11 +39,11 @@ impl Roles {
         [&self.close_blocks[..], &self.close_calls].concat()
     }
 
-    /// What counts in a place, in order of rank.
+    /// The patterns of a place, in order of rank.
     pub(super) fn at(&self, place: Place, one_block: bool) -> Vec<(Role, Action)> {
         let thinking = [&self.opens[..], &self.closes].concat();
         let rest = self.rest();
-        // Behind a call its closers count although their openers are missing; a list's bare bracket only where the list is open.
+        // After a call its closers count even without openers; a list's bare bracket only while the list is open.
         let marked: Vec<_> = self.closers().into_iter().filter(|(r, _)| is_word(&r.marker.literal)).collect();
         let after_call = [&self.gap[..], &marked].concat();
         let reason = [&self.closes[..], &self.ended, &self.drops].concat();
@@ -79,12 +79,12 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// The tokens with which a message begins.
+    /// The tokens that begin a message.
     pub(super) fn starts(&self) -> impl Iterator<Item = u32> {
         self.next.iter().filter(|(_, action)| *action == Action::NextMessage).filter_map(|(role, _)| role.id)
     }
 
-    /// The marker with which every message begins.
+    /// The marker that begins every message.
     fn start(&self) -> Vec<(Role, Action)> {
         self.next.iter().take(1).cloned().collect()
     }

@@ -1,11 +1,11 @@
-//! Whether a saved state can go on: its numbers are places in tables and in the bytes that are held.
+//! Checks whether a saved state can continue: its numbers must be valid in the tables and in the held bytes.
 
 use super::numbered::{AlternativeId, FormId};
 use super::state::{Mode, Origin, PendingHeader, State};
 use super::tables::Tables;
 
 impl State {
-    /// Whether all numbers fit these tables and the held bytes.
+    /// Whether all numbers are valid for these tables and held bytes.
     pub(crate) fn fits(&self, tables: &Tables, hold: &str) -> bool {
         let form = |form: FormId| tables.forms.get(form).is_some();
         let alternative = |i: AlternativeId| tables.alternatives.get(i).is_some_and(|a| a.message || form(a.form));

@@ -5,7 +5,7 @@ use crate::scan::{Literal, Match, prefix};
 use super::finder::Finder;
 use super::numbered::{CallHeaderId, TrailId};
 
-/// What a pattern does where it is found.
+/// The action of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A thought begins.
@@ -14,15 +14,15 @@ pub(crate) enum Action {
     CloseThought,
     /// A thought ends here; the literal itself is content.
     EndThoughtKeep,
-    /// A thought ends here; the literal vanishes.
+    /// A thought ends here; the literal is dropped.
     EndThoughtDrop,
     /// An answer frame begins.
     OpenFrame,
     /// An answer frame ends.
     CloseFrame,
-    /// It vanishes.
+    /// It is dropped.
     Drop,
-    /// It vanishes, unless an opener that it may close went back to text.
+    /// It is dropped, unless its opener went back to text.
     DropCloser,
     /// A header begins.
     Header,
@@ -30,18 +30,18 @@ pub(crate) enum Action {
     Open(CallHeaderId),
     /// A block of calls ends.
     CloseBlock,
-    /// A call's closer that comes late.
+    /// A late closer of a call.
     CloseCall,
     /// The message's body begins (channels).
     Body,
-    /// The message is over (channels).
+    /// The message ends (channels).
     EndMessage,
     /// The next message's header begins (channels).
     NextMessage,
 }
 
 impl Action {
-    /// Whether a marker that does this counts once where two stand in a row.
+    /// Whether two consecutive markers with this action count once.
     pub(crate) fn is_single(self) -> bool {
         match self {
             Self::OpenThought | Self::CloseThought | Self::OpenFrame | Self::CloseFrame => true,
@@ -55,17 +55,17 @@ impl Action {
 /// One pattern of a state.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// Text in front that belongs to the pattern if it is there.
+    /// Optional text before the literal that belongs to the pattern.
     pub(crate) lead: Box<str>,
-    /// Whether the lead belongs to the marker (not framing that may have to stay).
+    /// Whether the lead belongs to the marker (and is not framing that may have to stay).
     pub(crate) lead_of_marker: bool,
     /// The marker itself.
     pub(crate) literal: Literal,
     /// If ids are known, the marker counts only as this token.
     pub(crate) id: Option<u32>,
-    /// What it does.
+    /// Its action.
     pub(crate) action: Action,
-    /// What may be stripped behind it: index into [`super::tables::Tables::trails`].
+    /// Text that may be stripped after it: index into [`super::tables::Tables::trails`].
     pub(crate) trail: Option<TrailId>,
 }
 
@@ -77,22 +77,22 @@ fn bit(pattern: usize) -> u64 {
 /// A pattern found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Position of the pattern in its set.
+    /// Index of the pattern in its set.
     pub(crate) pattern: usize,
-    /// Bytes of the lead that stand there.
+    /// Length of the lead that was found.
     pub(crate) lead: usize,
-    /// Bytes of the lead and the literal.
+    /// Length of lead and literal.
     pub(crate) len: usize,
 }
 
-/// What stands at one place.
+/// The result of a search at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
     /// No pattern.
     Nothing,
-    /// Perhaps one; more bytes decide.
+    /// Possibly a pattern; more bytes decide.
     Partial,
-    /// This one.
+    /// This pattern.
     Found(Found),
 }
 
@@ -101,14 +101,14 @@ pub(crate) enum At {
 pub(crate) struct ScanSet {
     pub(crate) patterns: Vec<Pattern>,
     finder: Finder,
-    /// The patterns that no request has to ask for.
+    /// The patterns that count without a `tool_choice`.
     usual: Finder,
     /// For each byte, the patterns that it may begin, one bit each.
     beginning: Box<[u64; 256]>,
 }
 
 impl ScanSet {
-    /// `asked`: for each pattern, whether it counts only where a request asks for it.
+    /// `asked`: for each pattern, whether it counts only if a request asks for it.
     pub(crate) fn new(patterns: Vec<Pattern>, asked: &[bool]) -> Self {
         let usual = patterns.iter().zip(asked).filter(|(_, asked)| !**asked).map(|(pattern, _)| pattern);
         let (finder, usual) = (Finder::new(patterns.iter()), Finder::new(usual));
@@ -122,19 +122,20 @@ impl ScanSet {
         Self { patterns, finder, usual, beginning }
     }
 
-    /// First place at or after `from` where a pattern may begin. `is_asked`: those that a request has to ask for as well.
+    /// First position at or after `from` where a pattern may begin. `is_asked`: include those that a request must ask
+    /// for.
     #[inline]
     pub(crate) fn candidate(&self, input: &[u8], from: usize, is_asked: bool) -> Option<usize> {
         if is_asked { self.finder.find(input, from) } else { self.usual.find(input, from) }
     }
 
-    /// The patterns that may begin with this byte, with their positions.
+    /// The patterns that may begin with this byte, with their indices.
     fn beginning_with(&self, byte: Option<&u8>) -> impl Iterator<Item = (usize, &Pattern)> {
         let mask = byte.map_or(0, |byte| self.beginning[usize::from(*byte)]);
         self.patterns.iter().enumerate().filter(move |(i, _)| mask & bit(*i) != 0)
     }
 
-    /// What stands at `at`. `by_id(place, id)`: `Some(false)` if ids are known and this token does not begin there.
+    /// Searches at `at`. `by_id(place, id)`: `Some(false)` if ids are known and this token does not begin there.
     pub(crate) fn at(&self, input: &[u8], at: usize, eof: bool, by_id: impl Fn(usize, u32) -> Option<bool>) -> At {
         let rest = &input[at..];
         let mut best: Option<Found> = None;
@@ -144,7 +145,7 @@ impl ScanSet {
                 let taken = match prefix(lead, rest) {
                     Match::Full(n) => n,
                     Match::Partial => {
-                        // The whole rest is lead: a marker may follow.
+                        // The entire rest is lead: a marker may follow.
                         partial = true;
                         continue;
                     }
@@ -177,8 +178,8 @@ impl ScanSet {
         }
     }
 
-    /// How many bytes from the start of `rest`, where no pattern longer than `found` stands, leave that open. `by_id` as in
-    /// [`Self::at`].
+    /// The number of bytes of `rest`, without a pattern longer than `found`, that leave a longer one possible. `by_id`
+    /// as in [`Self::at`].
     pub(crate) fn reach(&self, rest: &[u8], found: usize, by_id: impl Fn(u32) -> Option<bool>) -> usize {
         let longer = self.patterns.iter().filter(|p| p.literal.text().len() > found);
         let open = longer.filter(|p| p.id.is_none_or(|id| by_id(id) != Some(false)));

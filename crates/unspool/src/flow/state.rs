@@ -1,4 +1,4 @@
-//! Where a reply stands: everything that a snapshot saves.
+//! The state of a reply: everything that a snapshot saves.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::span::Span;
 
 use super::numbered::{AlternativeId, FormId, TrailId};
 
-/// A text state: which patterns count, and which field text goes to.
+/// A text state: which patterns count, and the field of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Place {
-    /// In a header: text is held until an opener says that it goes.
+    /// In a header: text is held until an opener drops it.
     #[default]
     Header,
-    /// Nothing said yet; a thought may still come.
+    /// Nothing yet; a thought may still come.
     Wait,
     /// In a thought that has no text yet.
     ReasonFresh,
@@ -24,11 +24,11 @@ pub(crate) enum Place {
     Reason,
     /// In the answer.
     Content,
-    /// In the answer behind the only thought: thinking markers are text.
+    /// In the answer after the only thought: thinking markers are text.
     After,
-    /// Behind a call.
+    /// After a call.
     Gap,
-    /// Behind a call, thinking markers are text.
+    /// After a call; thinking markers are text.
     GapAfter,
     /// Inside a block that has a call.
     Block,
@@ -61,13 +61,13 @@ impl Place {
         !matches!(self, Self::Header | Self::Broken | Self::Raw | Self::Dropped)
     }
 
-    /// Whether text here is a thought.
+    /// Whether text here is reasoning.
     pub(crate) fn thinks(self) -> bool {
         matches!(self, Self::Reason | Self::ReasonFresh)
     }
 }
 
-/// Which closers may still come late behind a call.
+/// Which closers may still come late after a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Late {
@@ -80,46 +80,46 @@ pub(crate) enum Late {
     Call,
 }
 
-/// What the bytes are read by.
+/// The machine that reads the bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Mode {
     /// The patterns of the place.
     Text,
-    /// An opening whose name is not read yet. Its bytes are held in the window.
+    /// A header whose name is not known yet. Its bytes are held in the window.
     Header(PendingHeader),
-    /// An envelope whose name is not read yet. Its bytes are held in the window.
+    /// An envelope whose name is not known yet. Its bytes are held in the window.
     BeforeName(Box<BeforeName>),
     /// A call's body.
     Body(Box<Call>),
     /// A call's closers.
     Closers { form: FormId, next: usize },
-    /// Behind a block's closer, which may stand there again.
+    /// After a block's closer, which may repeat.
     BlockClosed { closer: usize },
-    /// A JSON value that is no call, up to its end.
+    /// A JSON value that is not a call, up to its end.
     Skip(JsonScan),
 }
 
-/// Where an opening stands, to go back there.
+/// The origin of a header, for the retreat.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) place: Place,
     pub(crate) fresh: bool,
-    /// White space and framing in front of the opener.
+    /// White space and framing before the opener.
     pub(crate) lead: usize,
     /// End of the opener's first literal, from the start of the held bytes.
     pub(crate) first: usize,
 }
 
-/// Alternatives still possible.
+/// Alternatives that are still possible.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PendingHeader {
     pub(crate) origin: Origin,
     pub(crate) cursors: Vec<(AlternativeId, Cursor)>,
-    /// Whole headers in front of what the cursors read: calls without arguments, if a call follows.
+    /// Complete headers before those of the cursors: calls without arguments, if a call follows.
     pub(crate) before: Vec<(AlternativeId, Cursor)>,
-    /// How far the alternatives fitted that have failed, at most.
+    /// The furthest match of the alternatives that have failed.
     pub(crate) last: usize,
-    /// It is the next message that may open, not a call.
+    /// The header may open the next message rather than a call.
     pub(crate) message: bool,
 }
 
@@ -128,13 +128,42 @@ pub(crate) struct PendingHeader {
 pub(crate) struct BeforeName {
     pub(crate) origin: Origin,
     pub(crate) alternative: AlternativeId,
-    /// Held bytes that it has read.
+    /// Number of held bytes that it has read.
     pub(crate) read: usize,
     pub(crate) machine: BodyMachine,
-    /// Markers in front of it that stand there twice: ranges of the held bytes.
+    /// Repeated markers before it: ranges of the held bytes.
     pub(crate) repeats: Vec<(usize, usize)>,
-    /// Alternatives that read the same bytes if it is no call.
+    /// Alternatives that read the same bytes if it is not a call.
     pub(crate) next: Vec<AlternativeId>,
+}
+
+/// The memory of openings that came to nothing, for the next one: code and lists are full of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spare {
+    /// Empty.
+    pub(crate) cursors: Vec<(AlternativeId, Cursor)>,
+    before_name: Option<Box<BeforeName>>,
+}
+
+impl Spare {
+    pub(crate) fn boxed(&mut self, new: BeforeName) -> Box<BeforeName> {
+        match self.before_name.take() {
+            Some(mut spare) => {
+                *spare = new;
+                spare
+            }
+            None => Box::new(new),
+        }
+    }
+
+    pub(crate) fn keep_cursors(&mut self, mut cursors: Vec<(AlternativeId, Cursor)>) {
+        cursors.clear();
+        self.cursors = cursors;
+    }
+
+    pub(crate) fn keep(&mut self, before_name: Box<BeforeName>) {
+        self.before_name = Some(before_name);
+    }
 }
 
 /// A call whose body is being read.
@@ -143,59 +172,59 @@ pub(crate) struct Call {
     pub(crate) form: FormId,
     pub(crate) in_block: bool,
     pub(crate) machine: BodyMachine,
-    /// The call that is open; none between two calls of a list.
+    /// The open call; none between two calls of a list.
     pub(crate) open: Option<OpenCall>,
     /// Offset where the call's own text begins.
     pub(crate) start: u64,
-    /// Offset of all it took: for a further call of a list, the end of the one before it.
+    /// Offset of the entire call: for a further call of a list, the end of the previous one.
     pub(crate) from: u64,
-    /// Raw text of the call, kept while its events wait.
+    /// Raw text of the call while its events wait.
     pub(crate) raw: Option<String>,
-    /// White space before the call, which is text if the call is, and whether no text stood before it.
+    /// White space before the call, which is text if the call is, and whether no text precedes it.
     pub(crate) lead: Option<(String, bool)>,
 }
 
 /// A call that was announced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OpenCall {
-    /// Its position for the client; `None`: filtered.
+    /// Its index for the client; `None`: filtered.
     pub(crate) index: Option<usize>,
     pub(crate) name: String,
     /// Its function among the request's tools.
     pub(crate) function: Option<usize>,
     pub(crate) id: String,
-    /// Bytes of arguments written.
+    /// Number of bytes of arguments written.
     pub(crate) written: usize,
-    /// They have reached the limit; their rest is left out.
+    /// The arguments have reached the limit; the rest is dropped.
     pub(crate) full: bool,
     /// Arguments that wait for the call's end (`incomplete_calls`).
     pub(crate) waiting: Option<String>,
-    /// Up to here the output was read for the arguments that are written.
+    /// Offset up to which the output was read for the written arguments.
     pub(crate) read: u64,
-    /// Where its arguments may begin.
+    /// Offset where its arguments may begin.
     pub(crate) body: u64,
 }
 
-/// Everything between two deltas.
+/// The state between two deltas.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) place: Place,
     pub(crate) mode: Mode,
     /// At the start of a run of text: white space is held.
     pub(crate) fresh: bool,
-    /// The marker that came last, if no text has come since: its number among those that count once.
+    /// The last marker, if no text has come since: its index among those that count once.
     pub(crate) marker: Option<usize>,
     /// Text to strip if it comes next: trail and position in it.
     pub(crate) strip: Option<(TrailId, usize)>,
     /// Nothing has come yet, and a thought may begin without its opener.
     pub(crate) bare_thought: bool,
-    /// The run of text stands behind a call or a thought, not at the output's beginning.
+    /// The run of text follows a call or a thought, and does not begin the output.
     pub(crate) behind: bool,
-    /// White space in front of markers that vanished, at the start of a run of text.
+    /// White space before dropped markers, at the start of a run of text.
     pub(crate) pending: String,
-    /// Where it was read.
+    /// Its range.
     pub(crate) pending_at: Span,
-    /// The text given ends in white space that is too long to be an edge.
+    /// The emitted text ends in white space that is too long to be an edge.
     pub(crate) long_run: bool,
     /// Bytes of the window known to be white space (or header).
     pub(crate) seen: usize,
@@ -206,40 +235,43 @@ pub(crate) struct State {
     pub(crate) content_gap: String,
     /// White space that is reasoning only if more reasoning comes.
     pub(crate) reasoning_gap: String,
-    /// The edges from which the two gaps came.
+    /// The edges of the two gaps.
     pub(crate) content_gap_at: Span,
     pub(crate) reasoning_gap_at: Span,
     /// A thought whose field is undecided.
     pub(crate) undecided: Option<String>,
-    /// Where it was read.
+    /// Its range.
     pub(crate) undecided_at: Span,
-    /// The opener is still to be put in front (`into = content`).
+    /// The opener must still be prepended (`into = content`).
     pub(crate) opener_due: bool,
-    /// Calls announced to the client.
+    /// Number of calls announced to the client.
     pub(crate) calls: usize,
-    /// Calls seen, filtered ones included.
+    /// Number of calls seen, including filtered ones.
     pub(crate) calls_seen: usize,
     /// Text of a broken call, for its diagnostic.
     pub(crate) unplaced: String,
     pub(crate) unplaced_at: u64,
-    /// It has reached the limit; its rest is left out.
+    /// It has reached the limit; the rest is dropped.
     pub(crate) unplaced_full: bool,
     /// In a block after its first call.
     pub(crate) in_block: bool,
-    /// Which closers belong to the call before.
+    /// Which closers belong to the previous call.
     pub(crate) late: Late,
-    /// An opening of this form went back to text; its closer is text too, once, whatever else it is.
+    /// A header of this form went back to text; its closer is text too, once, whatever else it is.
     pub(crate) closer_is_text: Option<FormId>,
-    /// An opener of a call or block was text, and no call came since: special tokens that close it are text too.
+    /// An opener of a call or block was text, and no call has come since: special tokens that close it are text too.
     pub(crate) opener_is_text: bool,
-    /// Channels: up to this offset of the output no header ends whose start has been seen.
+    /// Channels: up to this offset of the output no started header ends.
     pub(crate) no_header: u64,
-    /// Channels: how the body that is open is read.
+    /// Channels: the route of the open body.
     pub(crate) route: Option<crate::flow::channels::Open>,
+    /// No part of what a snapshot says.
+    #[serde(skip)]
+    pub(crate) spare: Spare,
 }
 
 impl State {
-    /// The place whose text goes on, if nothing but text and its patterns can come.
+    /// The place of the current text, if only text and the patterns of the place can come.
     #[inline]
     pub(crate) fn runs_on(&self) -> Option<Place> {
         let runs = matches!(self.place, Place::Reason | Place::Content | Place::After) && !self.fresh;
@@ -281,6 +313,7 @@ impl State {
             opener_is_text: false,
             no_header: 0,
             route: None,
+            spare: Spare::default(),
         }
     }
 }

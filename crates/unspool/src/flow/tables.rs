@@ -1,4 +1,4 @@
-//! The composed pair, compiled: which patterns each state looks for, how calls open and close.
+//! The compiled pair: the patterns of each state, and how calls open and close.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use super::state::Place;
 use crate::format::marker::{Marker, Strip, literal_text};
 use crate::format::syntax::{Fault, Format};
 
-/// A way in which calls may open.
+/// A way to open a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Alternative {
-    /// The opening behind its first literal.
+    /// The header after its first literal.
     pub(crate) program: Program,
     /// The call that opens.
     pub(crate) form: FormId,
@@ -29,15 +29,15 @@ pub(crate) struct Alternative {
     pub(crate) block: Option<BlockId>,
     /// The first literal belongs to the body (`{` of an envelope without marker).
     pub(crate) bare: bool,
-    /// It counts only where nothing but white space precedes.
+    /// It counts only if nothing but white space precedes it.
     pub(crate) at_start: bool,
-    /// For which request it counts.
+    /// The requests for which it counts.
     pub(crate) guided: Guided,
-    /// The next message opens, not a call.
+    /// The next message opens, rather than a call.
     pub(crate) message: bool,
 }
 
-/// Openings that only a `tool_choice` brings.
+/// Headers that only a `tool_choice` activates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guided {
     /// Always.
@@ -48,20 +48,20 @@ pub(crate) enum Guided {
     Named,
 }
 
-/// A call's template behind its opening.
+/// A call's template after its header.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
     pub(crate) body: BodySpec,
     /// Its closers, in order; each may be missing.
     pub(crate) closers: Vec<Literal>,
-    /// How a further envelope begins behind this one's, in the same block.
+    /// How a further envelope begins after this one, in the same block.
     pub(crate) again: Option<AlternativeId>,
 }
 
 /// A block's template.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Its opener's first literal, and whether that is a special token.
+    /// Its opener's first literal, and whether it is a special token.
     pub(crate) opener: Literal,
     pub(crate) special: bool,
 }
@@ -74,23 +74,23 @@ pub(crate) struct Words {
     pub(crate) wait_after: bool,
     pub(crate) into_content: bool,
     pub(crate) has_thoughts: bool,
-    /// Pieces of a field lose white space beside markup.
+    /// Pieces of a field lose white space next to markup.
     pub(crate) edges: bool,
     pub(crate) unanswered: Option<String>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) native_ids: Option<String>,
-    /// Names in attributes are written with entities.
+    /// Names in attributes use entities.
     pub(crate) entities: bool,
-    /// A name may be written twice, with a dot between.
+    /// A name may be repeated, separated by a dot.
     pub(crate) doubled: bool,
     pub(crate) turn: Vec<String>,
     /// Thinking markers that are one vocabulary entry count by id.
     pub(crate) by_id: bool,
-    /// The first thought's opener as it is written, for `into = content`.
+    /// The first thought's opener as written, for `into = content`.
     pub(crate) opener: String,
-    /// What a thought without its opener begins with at the output's start.
+    /// The beginning of a thought without its opener at the start of the output.
     pub(crate) bare_thought: Option<String>,
-    /// What passes unread.
+    /// What passes through unparsed.
     pub(crate) raw: Raw,
 }
 
@@ -102,42 +102,42 @@ pub(crate) struct Tables {
     pub(crate) call_headers: Numbered<CallHeaderId, Vec<AlternativeId>>,
     pub(crate) alternatives: Numbered<AlternativeId, Alternative>,
     pub(crate) forms: Numbered<FormId, Form>,
-    /// The call whose arguments a message to a function is (channels): the first that does not bring the name itself.
+    /// The call for messages to a function (channels): the first whose arguments do not contain the name.
     pub(crate) message_form: Option<FormId>,
     pub(crate) blocks: Numbered<BlockId, Block>,
     pub(crate) trails: Numbered<TrailId, Vec<Strip>>,
-    /// Opening that may begin at any text inside a block (a call without a first literal).
+    /// A header that may begin at any text inside a block (a call without a first literal).
     pub(crate) bare_in_block: Option<CallHeaderId>,
-    /// What may stand behind a call's body.
+    /// What may follow a call's body.
     pub(crate) follow: Follow,
-    /// Closers of blocks behind which another one stands.
+    /// Closers of blocks that are followed by another closer.
     pub(crate) half_closers: Vec<Literal>,
-    /// The header of the next message, behind its first marker, where the message before has no end.
+    /// The header of the next message after its first marker, if the previous message has no end.
     pub(crate) next_header: Option<CallHeaderId>,
-    /// The tokens with which the next message begins, wherever they stand.
+    /// The tokens that begin the next message, anywhere.
     pub(crate) message_starts: Vec<u32>,
-    /// Openers of calls whose header names them, to find one behind another's header.
+    /// Openers of calls whose header has the name, to find one after another's header.
     pub(crate) headers: Vec<(Literal, CallHeaderId)>,
     /// Texts that the tokenizer declares special tokens.
     pub(crate) special: Vec<String>,
     pub(crate) thoughts: Vec<(Marker, Marker)>,
     pub(crate) channels: Option<ChannelTables>,
-    /// Markers of which two in a row are told, and count once.
+    /// Markers that count once and are reported if repeated.
     pub(crate) single: Vec<Box<str>>,
 }
 
-/// What passes unread, as it stands, where one half of a format is alone and another parser follows.
+/// What passes through verbatim if one half of a format is alone and another parser follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) enum Raw {
     #[default]
     Nothing,
-    /// All that is no thought.
+    /// Everything but thoughts.
     Answers,
     /// Thoughts.
     Thoughts,
 }
 
-/// What the tables are made from.
+/// The input of the tables.
 pub(crate) struct Source<'a> {
     pub(crate) raw: Raw,
     pub(crate) reasoning: Option<&'a Format>,
@@ -145,13 +145,13 @@ pub(crate) struct Source<'a> {
     /// Texts that are single vocabulary entries.
     pub(crate) special: &'a HashMap<String, u32>,
     pub(crate) hidden: &'a [String],
-    /// Texts that the tokenizer declares special tokens, those that templates write too.
+    /// Texts that the tokenizer declares special tokens, including those in templates.
     pub(crate) declared: &'a [String],
-    /// Thinking markers are unknown: switched off, and the format then reads none.
+    /// Thinking markers are text: thinking is off, and the format then has no markers.
     pub(crate) plain: bool,
 }
 
-/// A pattern before it is put into states.
+/// A pattern before it is assigned to states.
 #[derive(Clone)]
 pub(super) struct Role {
     pub(super) marker: Marker,
@@ -168,7 +168,7 @@ pub(super) struct Builder<'a> {
     pub(super) message_form: Option<FormId>,
     pub(super) blocks: Numbered<BlockId, Block>,
     pub(super) call_headers: Numbered<CallHeaderId, Vec<AlternativeId>>,
-    /// First literals of openings, by where they count.
+    /// First literals of headers, by where they count.
     pub(super) open_outside: Vec<(Role, CallHeaderId)>,
     pub(super) open_inside: Vec<(Role, CallHeaderId)>,
     pub(super) open_gap: Vec<(Role, CallHeaderId)>,
@@ -254,8 +254,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Patterns of one state, in order of rank; a literal that stands there already is passed over, but several openings
-    /// with one literal are one.
+    /// Patterns of one state, in order of rank. A literal that is already there is skipped, but several headers with
+    /// one literal are merged.
     fn set(&mut self, roles: &[(Role, Action)]) -> ScanSet {
         let mut patterns: Vec<Pattern> = Vec::new();
         for (role, action) in roles {
@@ -334,7 +334,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The openers of calls whose header names them: inside a block first.
+    /// The openers of calls whose header has the name: inside a block first.
     fn headers(&self) -> Vec<(Literal, CallHeaderId)> {
         let names = |call_header: &CallHeaderId| {
             self.call_headers[*call_header]
@@ -345,7 +345,7 @@ impl Builder<'_> {
         all.map(|(role, call_header)| (Literal::new(&role.marker.literal, role.loose), *call_header)).collect()
     }
 
-    /// What there is to look for, by kind.
+    /// All patterns, by kind.
     fn roles(&self, thoughts: &[(Marker, Marker)]) -> Result<Roles, Fault> {
         let reasoning = self.source.reasoning.map(|f| &f.reasoning).filter(|_| !self.source.plain);
         let shown = if self.source.plain { &[][..] } else { thoughts };
@@ -432,7 +432,7 @@ impl Builder<'_> {
         Ok((opens, closes))
     }
 
-    /// The texts with which the templates of answers begin.
+    /// The beginnings of the templates of answers.
     fn frame_texts(&self) -> impl Iterator<Item = &str> {
         self.both().flat_map(|format| &format.syntax.frames).filter_map(|frame| match frame.parts.first() {
             Some(Part::Text(text)) => Some(text.as_str()),
@@ -444,7 +444,7 @@ impl Builder<'_> {
         self.source.reasoning.into_iter().chain(self.source.tools)
     }
 
-    /// The formats by whose words answers are read.
+    /// The formats whose content settings apply.
     fn read_here(&self) -> impl Iterator<Item = &Format> {
         self.both().filter(|_| self.source.raw != Raw::Answers)
     }
@@ -461,7 +461,7 @@ impl Builder<'_> {
         roles
     }
 
-    /// Special tokens that close a call, a block or a parameter: they vanish where they belong to nothing.
+    /// Special tokens that close a call, a block or a parameter: without an opener they are dropped.
     fn special_closers(&self) -> Vec<Role> {
         let params = self.source.tools.iter().flat_map(|f| &f.syntax.params);
         let params = params.map(|param| literal_text(param.after(|slot| slot == Slot::Value)).trim().to_owned());
@@ -477,7 +477,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// What ends a thought without its closer.
+    /// Markers that end a thought without its closer.
     fn ended(
         &self,
         ends: &[String],
@@ -487,7 +487,7 @@ impl Builder<'_> {
     ) -> Vec<(Role, Action)> {
         let mut out = Vec::new();
         for end in ends {
-            // It may be the beginning of an opener, and is that opener then.
+            // It may be the beginning of an opener, and then acts as that opener.
             let opens: Vec<_> = outside.iter().filter(|(r, _)| r.marker.literal.starts_with(end)).cloned().collect();
             if !opens.is_empty() {
                 out.extend(opens);
@@ -514,7 +514,7 @@ impl Builder<'_> {
         }
         Words {
             start: match reasoning {
-                // No header is read that would have to be held.
+                // There is no header to hold.
                 Some(f) if self.source.raw == Raw::Answers && f.start.state == StartState::Header => {
                     StartState::Content
                 }

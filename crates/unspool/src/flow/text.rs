@@ -52,7 +52,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What stands at a place of the window; an opening that this request or place rules out is nothing.
+    /// Searches at a position of the window; ignores a header that this request or place excludes.
     fn peek(&self, set: &ScanSet, at: usize) -> At {
         let tokens = &*self.tokens;
         let base = self.base;
@@ -69,7 +69,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Drops framing or optional text next to the marker that came last.
+    /// Drops framing or optional text next to the last marker.
     fn strip(&mut self) -> Go {
         let tables = self.tables;
         while let Some((trail, i)) = self.s.strip {
@@ -95,11 +95,11 @@ impl<'a> Flow<'a> {
         Go::Again
     }
 
-    /// Framing was dropped; where two pieces of a field meet it stays.
+    /// Framing was dropped; it stays where two pieces of a field meet.
     fn stripped(&mut self, n: usize, of_marker: bool) {
         let text = &self.w[self.pos..self.pos + n];
         if !of_marker && self.has_edges() && (self.s.behind || self.s.place.thinks()) {
-            // White space; what comes behind it says whether it is an edge.
+            // White space: the text after it shows whether it is an edge.
             self.keep_pending(self.pos + n);
             return;
         }
@@ -120,7 +120,7 @@ impl<'a> Flow<'a> {
         self.pos += n;
     }
 
-    /// At the start of a run: white space waits for what comes behind it.
+    /// At the start of a run: white space waits for the text after it.
     fn fresh(&mut self) -> Go {
         if self.s.bare_thought
             && let Some(go) = self.bare_thought()
@@ -132,13 +132,13 @@ impl<'a> Flow<'a> {
         let n = known + blanks(&bytes[self.pos + known..]);
         let at = self.pos + n;
         if n > self.limits.blank {
-            // So long a run is text, whatever stands behind it.
+            // A run this long is text, whatever follows.
             self.begin_text(self.pos + self.limits.blank + 1);
             return Go::Again;
         }
         if at == bytes.len() {
             if self.over() {
-                // Only white space came: it goes, or ends the thought.
+                // Only white space came: it is dropped, or ends the thought.
                 if self.has_edges() {
                     self.end_fresh();
                 } else if self.s.place.thinks() {
@@ -170,7 +170,7 @@ impl<'a> Flow<'a> {
                 }
                 let first = self.w[at..].chars().next().map_or(0, char::len_utf8);
                 if self.s.place == Place::Wait {
-                    // The gate opens with the byte that shows it to be no marker; at the end none did.
+                    // The gate opens with the byte that excludes a marker; at the end of the output there is none.
                     let begins = |id| self.tokens.begins(self.offset(at), id);
                     let reach = tables.set(Place::Wait).reach(&bytes[at..], 0, begins);
                     if at + reach < bytes.len() {
@@ -186,14 +186,14 @@ impl<'a> Flow<'a> {
                 if self.has_edges() {
                     self.drop_leading(at);
                 }
-                // The text is looked at again as a run: its first byte begins no pattern.
+                // The text is searched again as a run: its first byte begins no pattern.
                 self.text_starts(at + first);
                 Go::Again
             }
         }
     }
 
-    /// At the output's very start: a thought begins although its opener is missing, or not.
+    /// At the very start of the output: a thought may begin without its opener.
     fn bare_thought(&mut self) -> Option<Go> {
         let tables = self.tables;
         let bare = tables.words.bare_thought.as_deref().unwrap_or_default();
@@ -214,7 +214,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Text begins: the place says which field it is, and the white space before belongs to it.
+    /// Text begins: the place determines its field, and the white space before belongs to it.
     pub(crate) fn begin_text(&mut self, to: usize) {
         if self.s.fresh && self.has_edges() {
             let n = blanks(&self.w.as_bytes()[self.pos..to]);
@@ -229,7 +229,7 @@ impl<'a> Flow<'a> {
         self.give(to);
     }
 
-    /// As [`Self::begin_text`], without giving any of it.
+    /// As [`Self::begin_text`], without emitting any of it.
     fn text_starts(&mut self, to: usize) {
         self.s.seen = 0;
         self.s.fresh = false;
@@ -244,14 +244,14 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// In a header text is held: an opener says that it goes.
+    /// In a header text is held: an opener drops it.
     fn header(&mut self) -> Go {
         let tables = self.tables;
         let set = tables.set(Place::Header);
         let bytes = self.w.as_bytes();
         let mut from = self.pos + self.s.seen;
-        // A longer header is text: its first bytes, up to the end of the character behind the last that may be held. What
-        // shows that no opener begins among them may be some bytes more.
+        // A longer header is text: its first bytes, up to the end of the character after the last that may be held. The
+        // bytes that exclude an opener among them may be some more.
         let text_end = self.pos + deciding(&self.w[self.pos..], self.limits.header).len();
         let is_long = text_end - self.pos > self.limits.header;
         let mut decided = text_end;
@@ -295,7 +295,7 @@ impl<'a> Flow<'a> {
         Go::Wait
     }
 
-    /// The header is text after all: the bytes before `decided` say so.
+    /// The header is text, as the bytes before `decided` show.
     pub(super) fn header_is_text(&mut self, to: usize, decided: usize) {
         self.s.seen = 0;
         if self.w[self.pos..to].trim().is_empty() {
@@ -308,7 +308,7 @@ impl<'a> Flow<'a> {
         }
         self.s.place = Place::Content;
         if self.over() {
-            // The header might have gone on: it says nothing about the gate.
+            // The header might have continued, so it does not open the gate.
             self.s.fresh = false;
             self.give(to);
         } else {
@@ -317,7 +317,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A JSON value that is no call passes to its own end, unsearched.
+    /// A JSON value that is not a call passes through to its end without a search.
     pub(crate) fn skip(&mut self) -> Go {
         let Mode::Skip(scan) = &mut self.s.mode else { return Go::Wait };
         let rest = &self.w.as_bytes()[self.pos..];

@@ -1,4 +1,4 @@
-//! Tokens: where they stand in the text, which of them a thought took, and when the gate opened.
+//! Tokens: their positions in the text, which of them belong to a thought, and when the gate opened.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,7 +14,7 @@ struct Token {
     counted: bool,
 }
 
-/// Accounts for the tokens whose bytes are not all decided yet.
+/// Tracks the tokens whose bytes are not all decided yet.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tokens {
     /// Whether any delta carried ids.
@@ -22,19 +22,19 @@ pub(crate) struct Tokens {
     /// Index of the first token in the queue.
     first: u64,
     queue: VecDeque<Token>,
-    /// Tokens with a byte of a thought.
+    /// Number of tokens with a byte of a thought.
     pub(crate) reasoning: u64,
     /// Single-entry markers in the undecided bytes: offset and id.
     marks: VecDeque<(u64, u32)>,
     /// Where the gate opened: byte offset; the token is looked up at once.
     pub(crate) gate: Gate,
-    /// Bytes of text that came with ids or without.
+    /// Number of bytes of text so far, with or without ids.
     pub(crate) end: u64,
-    /// Where each token begins and whether it shows, if somebody asks for places in tokens.
+    /// Where each token begins and whether it shows, if the caller needs positions in tokens.
     pub(crate) starts: Option<Vec<(u64, bool)>>,
 }
 
-/// Whether reasoning is over.
+/// Whether reasoning has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Gate {
     /// Not yet.
@@ -42,11 +42,11 @@ pub(crate) enum Gate {
     Closed,
     /// Before the output.
     FromStart,
-    /// In the output; `None` if tokens are not known.
+    /// In the output; `None` without ids.
     Open(Option<GateOpen>),
 }
 
-/// Where in the output the gate opened, in tokens from its start.
+/// The position in the output at which the gate opened, in tokens from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GateOpen {
     /// The token that decided it.
@@ -61,7 +61,7 @@ impl Tokens {
         Self { gate, ..Self::default() }
     }
 
-    /// A token's bytes come next. An empty one stands for a piece of the next character.
+    /// Adds a token with its bytes. Empty bytes stand for a piece of the next character.
     #[inline]
     pub(crate) fn push(&mut self, len: usize) {
         let start = self.end;
@@ -70,7 +70,7 @@ impl Tokens {
         self.queue.push_back(Token { start, end: self.end.max(start + 1), counted: false });
     }
 
-    /// A token that shows nowhere.
+    /// Adds a token that never shows.
     pub(crate) fn push_hidden(&mut self) {
         self.begin(false);
         self.queue.push_back(Token { start: self.end, end: self.end, counted: true });
@@ -83,16 +83,16 @@ impl Tokens {
         }
     }
 
-    /// How many tokens there are, if all were kept.
+    /// The number of tokens, if all were recorded.
     pub(crate) fn kept(&self) -> Option<usize> {
         self.starts.as_ref().filter(|_| self.known).map(Vec::len)
     }
 
-    /// The tokens of a range of bytes, if all tokens were kept.
+    /// The tokens of a range of bytes, if all were recorded.
     pub(crate) fn range(&self, span: Span) -> Option<Range<u64>> {
         let starts = self.starts.as_ref().filter(|_| self.known)?;
         let before = |at: u64| starts.partition_point(|(start, _)| *start < at);
-        // The token in which the range begins; pieces of one character begin at one place.
+        // The token in which the range begins; pieces of one character share a position.
         let holds = starts.partition_point(|(start, _)| *start <= span.start).checked_sub(1);
         let mut first = holds.map_or(0, |at| before(starts[at].0));
         let mut end = if span.is_empty() { first } else { before(span.end) };
@@ -111,8 +111,8 @@ impl Tokens {
         self.queue.is_empty() && self.marks.is_empty()
     }
 
-    /// So many tokens come, each with some of `len` bytes, and are decided at once: as a thought's, or not. Nothing waits before
-    /// them.
+    /// Adds a number of tokens, each with some of `len` bytes, that are decided at once: as a thought's, or not.
+    /// Nothing waits before them.
     #[inline]
     pub(crate) fn pass(&mut self, count: usize, len: usize, thought: bool) {
         if let Some(starts) = &mut self.starts {
@@ -125,7 +125,7 @@ impl Tokens {
         }
     }
 
-    /// Text without ids comes next.
+    /// Adds text without ids.
     #[inline]
     pub(crate) fn push_text(&mut self, len: usize) {
         self.end += len as u64;
@@ -142,13 +142,13 @@ impl Tokens {
         self.known.then(|| self.marks.contains(&(offset, id)))
     }
 
-    /// Where at or after `offset` the first of these tokens begins.
+    /// The position at or after `offset` where the first of these tokens begins.
     pub(crate) fn next_of(&self, ids: &[u32], offset: u64) -> Option<u64> {
         let marks = self.marks.iter().filter(|(at, id)| *at >= offset && ids.contains(id));
         marks.map(|(at, _)| *at).next()
     }
 
-    /// A thought took these bytes.
+    /// Counts these bytes as a thought's.
     #[inline]
     pub(crate) fn reason(&mut self, from: u64, to: u64) {
         if from >= to {
@@ -165,13 +165,13 @@ impl Tokens {
         }
     }
 
-    /// Whether the gate is still to open.
+    /// Whether the gate is still closed.
     pub(crate) fn gate_is_shut(&self) -> bool {
         self.gate == Gate::Closed
     }
 
-    /// The gate opens with the byte before `decided`, if it was closed. What is not reasoning begins at `content`: there,
-    /// or before it if the bytes that decided are content themselves.
+    /// Opens the gate with the byte before `decided`, if it is closed. `content` is the first byte that is not
+    /// reasoning; it is smaller than `decided` if the deciding bytes are content themselves.
     pub(crate) fn open_gate(&mut self, content: u64, decided: u64) {
         if self.gate != Gate::Closed {
             return;
@@ -199,7 +199,7 @@ impl Tokens {
 }
 
 impl Tokens {
-    /// The text is longer (or shorter) by this than the bytes were.
+    /// Adjusts for text that is longer (or shorter) than its bytes.
     pub(crate) fn shift(&mut self, grown: i64) {
         self.end = self.end.saturating_add_signed(grown);
         if let Some(last) = self.queue.back_mut() {

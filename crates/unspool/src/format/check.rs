@@ -1,4 +1,4 @@
-//! Words that can be read and make no sense: templates without the slots that they need, markers that nothing reads.
+//! Finds keys that parse but make no sense: templates without required slots, markers that nothing uses.
 
 use super::file::{FormatFile, List};
 
@@ -7,12 +7,12 @@ use super::template::{Part, Slot, Template};
 use super::turns;
 use crate::explanation::Explanation;
 
-/// Which slots a kind of template has.
+/// The slots of a kind of template.
 struct Kind {
     key: &'static str,
-    /// These stand in it once.
+    /// Slots that occur once.
     once: &'static [Slot],
-    /// These may.
+    /// Slots that may occur.
     also: &'static [Slot],
 }
 
@@ -25,7 +25,7 @@ const PARAM: Kind = Kind { key: "tools.param", once: &[Slot::Key, Slot::Value], 
 const OPEN: Kind = Kind { key: "tools.elements.open", once: &[Slot::Key], also: &[] };
 const CLOSE: Kind = Kind { key: "tools.elements.close", once: &[], also: &[Slot::Key] };
 
-/// The first fault of a file's words; `all` are those under each of its variants.
+/// The first error in a file's keys; `all` are those under each of its variants.
 pub(super) fn fault(file: &FormatFile, all: &[FormatFile]) -> Option<Fault> {
     let elements = [(&OPEN, &file.tools.elements.open), (&CLOSE, &file.tools.elements.close)];
     let lists = [
@@ -48,12 +48,12 @@ fn in_list(kind: &Kind, list: &List) -> Option<Fault> {
     list.iter().enumerate().find_map(|(i, text)| in_template(kind, text, entry(kind.key, list, i)))
 }
 
-/// The key of an entry of a list, which may be one text without the list.
+/// The key of a list entry; a single text may stand without a list.
 fn entry(key: &str, list: &List, at: usize) -> String {
     if list.len() > 1 { format!("{key}.{at}") } else { key.to_owned() }
 }
 
-/// Slots of a template that are missing, stand twice, or have no place there.
+/// Slots of a template that are missing, repeated, or not allowed there.
 fn in_template(kind: &Kind, text: &str, key: String) -> Option<Fault> {
     let slots = match Template::parse(text) {
         Ok(template) => slots(&template),
@@ -100,7 +100,7 @@ fn slots(template: &Template) -> Vec<Slot> {
     template.parts.iter().flat_map(of).collect()
 }
 
-/// A call that does not say which function it calls.
+/// A call that does not name its function.
 fn calls(file: &FormatFile) -> Option<Fault> {
     let names = |text: &String| {
         let naming = [Slot::Name, Slot::Id, Slot::Envelope];
@@ -138,8 +138,8 @@ fn channels(file: &FormatFile) -> Option<Fault> {
     None
 }
 
-/// A literal that shall end a thought and that nothing knows: it neither opens something in this file or in `others`, nor
-/// vanishes, nor is it the beginning of a marker.
+/// A literal in `ends` that has no meaning: it opens nothing in this file or in `others`, is not dropped, and does not
+/// begin a marker.
 pub(crate) fn ends(file: &FormatFile, others: &[FormatFile]) -> Option<Fault> {
     let begins = |file: &FormatFile, end: &str| {
         let tools = &file.tools;

@@ -1,11 +1,11 @@
-//! One literal with two roles that no place can tell apart: an ambiguous file.
+//! Detects ambiguous files: one literal with two roles that no place can distinguish.
 
 use super::file::FormatFile;
 use super::marker::Marker;
 use super::syntax::Syntax;
 use super::template::{Slot, Template};
 
-/// What a literal of a file does.
+/// The role of a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     OpensThought,
@@ -37,14 +37,14 @@ impl Role {
     }
 }
 
-/// A literal of the file, where it stands, and what it does.
+/// A literal of the file, its key, and its role.
 struct Claim {
     literal: String,
     key: String,
     role: Role,
 }
 
-/// Two keys that claim one literal, and what is wrong with that.
+/// Two keys that claim one literal, and the explanation.
 pub(super) struct Clash {
     pub(super) first: String,
     pub(super) second: String,
@@ -65,8 +65,8 @@ pub(super) fn clash(file: &FormatFile) -> Option<Clash> {
     })
 }
 
-/// Closers may share a literal: what is open says which it is. So may the two fences of a call: its body stands between them.
-/// Anything else would depend on a rank that the file does not state.
+/// Whether two roles clash. Closers may share a literal, because what is open distinguishes them. So may the two fences
+/// of a call, because its body is between them. Anything else would depend on a rank that the file does not state.
 fn clashes(a: Role, b: Role) -> bool {
     let closes = |role| matches!(role, Role::ClosesThought | Role::ClosesAnswer | Role::ClosesCall | Role::EndsMessage);
     let of_call = |role| matches!(role, Role::OpensCall | Role::ClosesCall);
@@ -74,7 +74,7 @@ fn clashes(a: Role, b: Role) -> bool {
 }
 
 fn claims(file: &FormatFile) -> Vec<Claim> {
-    // A template that cannot be read is told where the pair is compiled.
+    // An invalid template is reported when the pair is compiled.
     let Ok(syntax) = Syntax::read(file) else { return Vec::new() };
     let mut out = Vec::new();
     let mut claim = |literal: &str, key: String, role: Role| {

@@ -1,12 +1,12 @@
-//! `[[detect]]`: by what a checkpoint's own files show that it writes a format.
+//! `[[detect]]`: how a checkpoint's own files show its format.
 
 use serde::{Deserialize, Serialize};
 
 use super::file::List;
 
-/// One `[[detect]]`: conditions, and the names that hold where all of them do.
+/// One `[[detect]]` rule: conditions, and the names to use if all of them hold.
 ///
-/// A condition on something that is not known does not hold, and a rule without any condition never does.
+/// A condition on an unknown fact does not hold, and a rule without conditions never does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Detect {
@@ -14,12 +14,12 @@ pub struct Detect {
     pub reasoning: Option<String>,
     /// The name for `--tool-call-parser`; it may be another file's.
     pub tools: Option<String>,
-    /// Texts that all stand in the chat template's source.
+    /// Texts that must all occur in the chat template's source.
     pub template: List,
-    /// Texts of which none stands there.
+    /// Texts that must not occur there.
     pub lacks: List,
-    /// Texts that all are entries of the vocabulary.
+    /// Texts that must all be entries of the vocabulary.
     pub tokens: List,
-    /// Values of the model configuration's `model_type`, or entries of its `architectures`, one of which it must be.
+    /// One of these must be the model configuration's `model_type` or one of its `architectures`.
     pub model_type: List,
 }

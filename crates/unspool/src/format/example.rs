@@ -1,4 +1,4 @@
-//! Worked examples of a format.
+//! Examples of a format.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::file::FormatFile;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Example {
-    /// Names of the two halves; missing: the first ones of the file.
+    /// Names of the two halves; `None`: the first ones of the file.
     pub names: Option<ExampleNames>,
     /// Raw output.
     pub text: String,
     /// End of the prompt.
     pub prompt: Option<String>,
-    /// Request fields that matter. Missing `tools`: functions that the expected calls fit.
+    /// Relevant request fields. Without `tools`, they are derived from the expected calls.
     pub request: BTreeMap<String, Value>,
-    /// The part of `tokenizer_config.json` that matters.
+    /// The relevant part of `tokenizer_config.json`.
     pub tokenizer_config: Value,
     /// Expected reasoning.
     pub reasoning: Option<String>,
@@ -30,7 +30,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// The names that the example is read with.
+    /// The names that parse the example.
     #[must_use]
     pub fn parsers(&self, file: &FormatFile) -> ExampleNames {
         let first = || ExampleNames {
@@ -40,7 +40,7 @@ impl Example {
         self.names.clone().unwrap_or_else(first)
     }
 
-    /// The request as an OpenAI body. If it says no tools, they are functions that the expected calls fit.
+    /// The request as an OpenAI body. Without tools, they are derived from the expected calls.
     #[must_use]
     pub fn request(&self) -> Value {
         let mut request: Map<String, Value> = self.request.clone().into_iter().collect();

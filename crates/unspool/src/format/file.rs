@@ -1,4 +1,4 @@
-//! The words of a format file; those of calls and of examples have files of their own.
+//! The keys of a format file; those of calls and of examples have their own modules.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl std::ops::Deref for List {
     }
 }
 
-/// A list for each half; a list alone is that of both.
+/// A list for each half; a single list is for both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "OneOrEach")]
 pub struct ByHalf {
@@ -76,47 +76,47 @@ impl From<OneOrEach> for ByHalf {
     }
 }
 
-/// A format file after its variants are applied: every word of the language.
+/// A format file with its variants applied: every key of the language.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FormatFile {
     /// Registry names of the two halves.
     pub names: Names,
-    /// Globs of checkpoints that write this format; one with `!` in front takes some away.
+    /// Globs of checkpoints that write this format; one with a leading `!` excludes some.
     pub models: ByHalf,
     /// One line for the docs.
     pub note: String,
-    /// Names of other files' tools halves that are known to go with the reasoning half.
+    /// Names of other files' tools halves that are known to work with the reasoning half.
     pub pairs: List,
-    /// One half never works without the other: naming one brings both.
+    /// The halves work only together: naming one selects both.
     pub bound: bool,
     /// Key of the tokenizer config under which the checkpoint brings its own description of a reply.
     pub checkpoint: Option<String>,
-    /// How a thought is written.
+    /// The thought.
     pub reasoning: Reasoning,
     /// Where a reply begins.
     pub start: Start,
-    /// What switches thinking on and off.
+    /// The switches of thinking.
     pub switches: Switches,
-    /// What becomes of a thought that the output's end cuts off.
+    /// What happens to a thought that the end of the output cuts off.
     pub cutoff: Cutoff,
     /// Answer frames, dropped markers, filters.
     pub content: Content,
-    /// How calls are written.
+    /// The calls.
     pub tools: Tools,
-    /// How a format of messages is read.
+    /// The messages, for a format of messages.
     pub channels: Option<Channels>,
-    /// Token ids: what counts by id, native call ids, required tokens.
+    /// Token ids: which markers count by id, native call ids, required tokens.
     pub ids: Ids,
-    /// What the grammar accepts beside what is written.
+    /// What the grammar accepts in addition to the templates.
     pub grammar: Grammar,
-    /// What the serving layer has to know.
+    /// Settings for the serving layer.
     pub serve: Serve,
-    /// How the turns of a conversation are written.
+    /// The turns of a conversation.
     pub turns: Turns,
-    /// By what a checkpoint's own files show that it writes this.
+    /// How a checkpoint's own files show this format.
     pub detect: Vec<Detect>,
-    /// Worked examples: tests and docs.
+    /// Examples, for tests and documentation.
     pub example: Vec<Example>,
 }
 
@@ -128,10 +128,10 @@ pub struct Names {
     pub reasoning: List,
     /// Names for `--tool-call-parser`.
     pub tools: List,
-    /// Types of checkpoints that are always read so, whatever parsers are named.
+    /// Values of a checkpoint's `model_type` that always select this file, whatever parsers are named.
     pub model_type: List,
-    /// Other names for names of this file: those of other servers, and those of yore. One that stands for a name of each half
-    /// is that half's there.
+    /// Other names for names of this file: those of other servers, and former ones. One that stands for a name of each
+    /// half lists both.
     pub alias: BTreeMap<String, List>,
     /// Versions of vLLM, and the names that older ones lack.
     pub since: BTreeMap<String, List>,
@@ -141,19 +141,19 @@ pub struct Names {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reasoning {
-    /// How a thought is delimited; the first template is written.
+    /// The delimiters of a thought; the renderer writes the first template.
     pub thought: List,
-    /// Whether a thought may come again.
+    /// Whether further thoughts may come.
     pub blocks: Blocks,
     /// Literals that end a thought without its closer.
     pub ends: List,
-    /// Where the reply stands behind a thought.
+    /// The state after a thought.
     pub after: AfterThought,
     /// Who writes the opener.
     pub opener: Opener,
-    /// What a thought may begin with at the very start of the output, its opener being left out.
+    /// The beginning of a thought without its opener at the very start of the output.
     pub bare: Option<String>,
-    /// Where thoughts go.
+    /// The field for thoughts.
     pub into: Into,
 }
 
@@ -164,7 +164,7 @@ pub enum Blocks {
     /// Repeated openers and stray closers are dropped; a later block is a thought again.
     #[default]
     Many,
-    /// An opener counts before the first thought only; the first closer is the last marker.
+    /// An opener counts only before the first thought; the first closer is the last marker.
     One,
 }
 
@@ -175,7 +175,7 @@ pub enum AfterThought {
     /// In the answer: the closer opens the gate.
     #[default]
     Content,
-    /// Before a frame, call or text: that opens the gate, not the closer.
+    /// Before a frame, call or text: these open the gate, the closer does not.
     Wait,
 }
 
@@ -197,7 +197,7 @@ pub enum Into {
     /// Thoughts are reasoning.
     #[default]
     Reasoning,
-    /// Nothing is moved; an opener that the prompt wrote is put in front.
+    /// Thoughts stay in content; an opener that the prompt wrote is prepended.
     Content,
 }
 
@@ -207,7 +207,7 @@ pub enum Into {
 pub struct Start {
     /// Where a reply begins if the prompt of this turn says nothing.
     pub state: StartState,
-    /// Assistant headers: the prompt counts from behind the last one.
+    /// Beginnings of the assistant turn: the prompt after the last one counts.
     pub turn: List,
 }
 
@@ -230,13 +230,13 @@ pub enum StartState {
 pub struct Switches {
     /// Names of `chat_template_kwargs`: if any is present, thinking is on when a present one is true.
     pub keys: List,
-    /// What holds if none is present.
+    /// Whether thinking is on if none is present.
     pub default: bool,
-    /// Allowed values of `reasoning_effort`; another one is a request error. Empty: any.
+    /// Allowed values of `reasoning_effort`; any other is a request error. Empty: any.
     pub effort: List,
     /// Values of `reasoning_effort` that mean off.
     pub effort_off: List,
-    /// What off does.
+    /// The effect of off.
     pub off: Off,
 }
 
@@ -256,10 +256,10 @@ impl Default for Switches {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Off {
-    /// Thinking markers are unknown: text.
+    /// Thinking markers are text.
     #[default]
     Plain,
-    /// They are read, but nothing waits for them.
+    /// The parser reads them but does not wait for them.
     Markers,
 }
 
@@ -267,7 +267,7 @@ pub enum Off {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cutoff {
-    /// Name of the request switch with which a thought without answer is given as content.
+    /// Name of the request switch that turns a thought without an answer into content.
     pub unanswered: Option<String>,
 }
 
@@ -277,7 +277,7 @@ pub struct Cutoff {
 pub struct Content {
     /// Answer wrappers.
     pub frame: List,
-    /// Text between this marker and the next opener is a header and goes.
+    /// Text between this marker and the next opener is a header and is dropped.
     pub header: Option<String>,
     /// Markers that are dropped in every text state.
     pub drop: List,
@@ -295,35 +295,35 @@ pub enum Filter {
     Citations,
 }
 
-/// `[channels]`: a format of messages, and how it is read.
+/// `[channels]`: how to read a format of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channels {
-    /// A message begins.
+    /// Begins a message.
     pub start: String,
-    /// The channel's name follows.
+    /// Precedes the channel's name.
     pub channel: Option<String>,
-    /// The content type follows.
+    /// Precedes the content type.
     pub r#type: Option<String>,
-    /// The recipient follows, in the same word.
+    /// Precedes the recipient, in the same word.
     pub to: Option<String>,
-    /// The body begins.
+    /// Begins the body.
     pub body: String,
-    /// The body ends.
+    /// Ends the body.
     pub end: List,
-    /// Where bodies go; the first that fits.
+    /// Destinations of bodies; the first match counts.
     pub route: Vec<Route>,
-    /// Where a body goes that no route fits.
+    /// Destination of a body without a matching route.
     pub r#else: Option<RouteAs>,
     /// Prefix that makes a recipient a function.
     pub calls: Option<String>,
     /// Recipients that are never functions.
     pub builtin: List,
-    /// What stands between two bodies of one kind.
+    /// The separator of two bodies of one kind.
     pub join: String,
-    /// A header begins a message although no end came.
+    /// A header begins a message even without the end of the previous one.
     pub restart: bool,
-    /// A call counts before any header.
+    /// A call may come before any header.
     pub unframed: bool,
 }
 
@@ -357,21 +357,21 @@ pub struct Route {
     /// Recipients, `""` for none; missing: any.
     #[serde(default)]
     pub to: Option<Vec<String>>,
-    /// What the body is.
+    /// The kind of the body.
     pub r#as: RouteAs,
 }
 
-/// What a message's body is.
+/// The kind of a message's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteAs {
-    /// A thought.
+    /// Reasoning.
     Reasoning,
-    /// The answer.
+    /// Content.
     Content,
-    /// Calls, read with `[tools]`.
+    /// Calls, parsed with `[tools]`.
     Calls,
-    /// Left out, with a diagnostic.
+    /// Dropped, with a diagnostic.
     Drop,
 }
 
@@ -379,7 +379,7 @@ pub enum RouteAs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ids {
-    /// What counts by token id.
+    /// Which markers count by token id.
     pub by: By,
     /// Template of native call ids.
     pub call: Option<String>,
@@ -391,12 +391,12 @@ pub struct Ids {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// A thinking marker that is one vocabulary entry counts by id when ids are known.
+    /// A thinking marker that is one vocabulary entry counts by id if ids are known.
     #[default]
     Auto,
     /// Text counts.
     Text,
-    /// Every marker counts by id when ids are known.
+    /// Every marker counts by id if ids are known.
     Id,
 }
 
@@ -406,11 +406,11 @@ pub enum By {
 pub struct Grammar {
     /// `written`, or also `compact` (the templates without their white space).
     pub spellings: List,
-    /// Further templates of a call, such as a model also writes.
+    /// Further templates of a call that a model also writes.
     pub calls: List,
-    /// What a reply may end with, beside what the templates write: the end of a message.
+    /// Markers that may end a reply in addition to the templates: the end of a message.
     pub ends: List,
-    /// What a call of a tool that is not strict may hold.
+    /// The arguments of a tool that is not strict.
     pub free: Free,
 }
 
@@ -421,7 +421,7 @@ pub enum Free {
     /// Any names with any values.
     #[default]
     Any,
-    /// Those that the tool declares with values of their types, in any number (vLLM's tag for GLM).
+    /// Those that the tool declares, with values of their types, in any number (vLLM's tag for GLM).
     Declared,
 }
 
@@ -429,15 +429,15 @@ pub enum Free {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Serve {
-    /// When special tokens must be kept in the text.
+    /// When the text must keep special tokens.
     pub keep_special: KeepSpecial,
-    /// How required and named choices are written.
+    /// How the model writes required and named choices.
     pub required: Required,
-    /// Default strict level of the grammar.
+    /// Default strictness of the grammar.
     pub level: Level,
 }
 
-/// `serve.level`: how strict the grammar of calls is.
+/// `serve.level`: strictness of the grammar of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -457,7 +457,7 @@ pub enum KeepSpecial {
     /// Always.
     #[default]
     Always,
-    /// When the request has tools.
+    /// If the request has tools.
     Tools,
     /// Never.
     Never,
@@ -472,6 +472,6 @@ pub enum Required {
     Native,
     /// As guided JSON.
     Json,
-    /// Not at all: a request that has to be sure of its calls is refused.
+    /// Not at all: a request that requires calls is refused.
     Refuse,
 }

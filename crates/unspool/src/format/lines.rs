@@ -1,8 +1,8 @@
-//! Where in a format file each key stands.
+//! The line of each key in a format file.
 
 use std::collections::HashMap;
 
-/// Where each key stands: dotted path to line.
+/// Maps each dotted path to its line.
 pub(super) fn line_table(text: &str) -> HashMap<String, usize> {
     let mut lines = HashMap::new();
     if let Ok(table) = toml::de::DeTable::parse(text) {
@@ -32,7 +32,7 @@ fn walk(table: &toml::de::DeTable<'_>, prefix: &str, text: &str, lines: &mut Has
     }
 }
 
-/// Whether a key, or the list that it is an entry of, stands in the file.
+/// Whether a key, or the list that contains it, is in the file.
 pub(super) fn has_line(lines: &HashMap<String, usize>, key: &str) -> bool {
     let list = key.rsplit_once('.').filter(|(_, entry)| entry.parse::<usize>().is_ok()).map(|(list, _)| list);
     lines.contains_key(key) || list.is_some_and(|list| lines.contains_key(list))

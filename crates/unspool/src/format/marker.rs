@@ -1,35 +1,35 @@
-//! Markers: what stands around a slot of a template, and the text that may be stripped next to it.
+//! Markers: the text around a slot of a template, and the text that may be stripped next to it.
 
 use crate::scan::{Cut, cuts};
 
 use super::template::{Part, Slot, Template};
 
-/// Text next to a marker that is dropped if it is there.
+/// Optional text next to a marker, which is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strip {
     pub(crate) text: Box<str>,
-    /// `{?text}`: belongs to the marker. Otherwise framing: dropped at a field's outer edge, kept where pieces meet.
+    /// `{?text}`: part of the marker. Otherwise framing: dropped at a field's outer edge, kept where pieces meet.
     pub(crate) of_marker: bool,
 }
 
-/// One side of a template: a literal with what may be stripped around it.
+/// One side of a template: a literal and the strippable text around it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Marker {
-    /// Framing or optional text in front.
+    /// Framing or optional text before it.
     pub(crate) lead: Vec<Strip>,
-    /// The literal; white space inside stands for any run.
+    /// The literal; white space inside matches any run.
     pub(crate) literal: String,
-    /// Framing or optional text behind.
+    /// Framing or optional text after it.
     pub(crate) trail: Vec<Strip>,
 }
 
 impl Template {
-    /// The parts before the first slot that `wanted` holds for; all parts if there is none.
+    /// The parts before the first slot that satisfies `wanted`; all parts if there is none.
     pub(crate) fn before(&self, wanted: impl Fn(Slot) -> bool) -> &[Part] {
         &self.parts[..self.position(wanted).unwrap_or(self.parts.len())]
     }
 
-    /// The parts after the first slot that `wanted` holds for; none if there is none.
+    /// The parts after the first slot that satisfies `wanted`; none if there is none.
     pub(crate) fn after(&self, wanted: impl Fn(Slot) -> bool) -> &[Part] {
         self.position(wanted).and_then(|at| self.parts.get(at + 1..)).unwrap_or_default()
     }
@@ -46,12 +46,12 @@ impl Template {
         [literal_text(self.before(|s| s == slot)), literal_text(self.after(|s| s == slot))]
     }
 
-    /// The literal with which it begins, if it begins with one.
+    /// Its first literal, if it begins with one.
     pub(crate) fn first_literal(&self) -> Option<&str> {
         first_text(&self.parts)
     }
 
-    /// The first literal after the first slot that `wanted` holds for: up to white space or the next tag.
+    /// The first literal after the first slot that satisfies `wanted`: up to white space or the next tag.
     pub(crate) fn closer(&self, wanted: impl Fn(Slot) -> bool) -> Option<&str> {
         cuts(first_text(self.after(wanted))?).into_iter().find_map(|cut| match cut {
             Cut::Literal(literal) => Some(literal),
@@ -61,7 +61,7 @@ impl Template {
 }
 
 impl Marker {
-    /// Reads text and optional parts: the first text with a literal is the marker.
+    /// Parses text and optional parts: the first text with a literal is the marker.
     pub(crate) fn read(parts: &[Part]) -> Self {
         let mut marker = Self::default();
         for part in parts {
@@ -94,7 +94,7 @@ impl Marker {
     }
 }
 
-/// The literal text of a template before (or after) a slot, parts that vary left out.
+/// The literal text of a template before (or after) a slot, without variable parts.
 pub(crate) fn literal_text(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None });
     texts.collect::<String>().trim().to_owned()
@@ -111,13 +111,13 @@ fn first_text(parts: &[Part]) -> Option<&str> {
         .flatten()
 }
 
-/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) stand in ordinary text, too, and
-/// count only with the whole head behind them.
+/// Whether a literal is markup by itself. Others (a bracket, a fence, a plain word) also occur in ordinary text, and
+/// count only with the complete header after them.
 pub(crate) fn is_markup(literal: &str) -> bool {
     literal.contains(['<', '>']) || literal.contains('[') && literal.contains(char::is_alphanumeric)
 }
 
-/// Whether a literal is more than a bracket, which ordinary text uses.
+/// Whether a literal is more than a bracket, which ordinary text contains.
 pub(crate) fn is_word(literal: &str) -> bool {
     literal.len() > 1
 }

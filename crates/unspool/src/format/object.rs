@@ -1,20 +1,20 @@
-//! Calls that are written as the JSON object that they are: `{"name": {name}, "arguments": {json}}` in a template.
+//! Calls written as a JSON object in a template: `{"name": {name}, "arguments": {json}}`.
 
 use super::template::Slot;
 use crate::explanation::Explanation;
 
-/// A template whose object is `{envelope}`, and what the object says.
+/// A template with its object replaced by `{envelope}`, and the object's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unfolded {
     pub(super) template: String,
-    /// Keys of name, id and arguments; of `{NAME: ARGUMENTS}` none.
+    /// Keys of name, id and arguments; empty for `{NAME: ARGUMENTS}`.
     pub(super) keys: Keys,
     pub(super) listed: Listed,
-    /// Nothing stands in front of the object.
+    /// Nothing precedes the object.
     pub(super) bare: bool,
 }
 
-/// Whether the object stands in a list.
+/// Whether the object is in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listed {
     Never,
@@ -36,7 +36,7 @@ impl Keys {
     }
 }
 
-/// Reads a template of a call; `None`: it has no object and no `{envelope}`.
+/// Parses a template of a call; `None`: it has no object and no `{envelope}`.
 pub(super) fn unfold(template: &str) -> Result<Option<Unfolded>, Explanation> {
     let mut at = 0;
     while let Some(open) = template[at..].find('{').map(|i| at + i) {
@@ -54,7 +54,7 @@ pub(super) fn unfold(template: &str) -> Result<Option<Unfolded>, Explanation> {
     Ok(None)
 }
 
-/// The template around its object: a bracket on both sides is a list, one in `{?…}` may be.
+/// The template around its object: brackets on both sides make a list, brackets in `{?…}` an optional one.
 fn framed(before: &str, after: &str, keys: Keys) -> Unfolded {
     let forms = [("{?[}", "{?]}", Listed::Maybe), ("[", "]", Listed::Always)];
     let list = forms
@@ -64,7 +64,7 @@ fn framed(before: &str, after: &str, keys: Keys) -> Unfolded {
     Unfolded { template: format!("{before}{{envelope}}{after}"), keys, listed, bare: before.trim().is_empty() }
 }
 
-/// Reads the object that opens at `open`; gives back where it ends.
+/// Parses the object that opens at `open`; returns its end.
 fn object(template: &str, open: usize) -> Result<(usize, Keys), Explanation> {
     let fault = |what: &str| {
         Explanation::new(

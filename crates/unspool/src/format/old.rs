@@ -1,8 +1,8 @@
-//! Words that have a newer one. They are read as before, with a warning.
+//! Former keys that have a replacement. They still work, with a warning.
 
 use toml::{Table, Value};
 
-/// Old words, and what to write today.
+/// Former keys and their replacements.
 const OLD: &[(&str, &str)] = &[
     ("names.former", "`names.alias`"),
     (
@@ -48,10 +48,10 @@ const OLD: &[(&str, &str)] = &[
     ("when.template_lacks", "`when.template`, with `!` in front"),
 ];
 
-/// What is written for `tools.loose = true`.
+/// The replacement for `tools.loose = true`.
 const LOOSE: &str = "`tools.loose = [\"blanks\"]`";
 
-/// The old words of a file: each key, and what to write.
+/// The former keys in a file, with their replacements.
 pub(super) fn found(file: &Table) -> Vec<(String, &'static str)> {
     let mut all = Vec::new();
     in_words(file, "", &mut all);
@@ -83,7 +83,7 @@ fn in_words(words: &Table, place: &str, all: &mut Vec<(String, &'static str)>) {
     }
 }
 
-/// Former names are other names of the first ones.
+/// Former names become aliases of the first names.
 pub(super) fn former_names(file: &mut Table) {
     let Some(names) = file.get_mut("names").and_then(Value::as_table_mut) else { return };
     let first = |key: &str| match names.get(key) {

@@ -1,17 +1,17 @@
-//! The words of a format file, taken apart into those that the engine reads.
+//! Expands the keys of a format file into those that the engine reads.
 //!
-//! A file says things as a writer thinks of them: an object where the model writes one, one header for a message, `!` for
-//! what must not be. The engine reads each fact by itself ([`super::file::FormatFile`]).
+//! A file states facts in its author's terms: an object where the model writes one, one header for a message, `!` for
+//! exclusion. The engine reads each fact separately ([`super::file::FormatFile`]).
 
 use toml::{Table, Value};
 
 use super::object::{Keys, Listed, Unfolded, unfold};
 use crate::explanation::Explanation;
 
-/// A key, and what is wrong with it.
+/// A key and its error.
 pub(super) type Fault = (String, Explanation);
 
-/// Takes the words of a resolved file apart.
+/// Expands the keys of a resolved file.
 pub(super) fn rewrite(table: &mut Table) -> Result<(), Fault> {
     header_of_messages(table)?;
     further_calls(table);
@@ -33,7 +33,7 @@ pub(super) fn rewrite(table: &mut Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Texts with `!` in front are those that must not be there.
+/// Texts with a leading `!` must be absent.
 pub(super) fn negated(table: &mut Table, key: &str, has: &str, lacks: &str) {
     let Some(texts) = texts(table.get(key)) else { return };
     let (without, with): (Vec<String>, Vec<String>) = texts.into_iter().partition(|text| text.starts_with('!'));
@@ -46,7 +46,7 @@ pub(super) fn negated(table: &mut Table, key: &str, has: &str, lacks: &str) {
     }
 }
 
-/// `channels.header`: the markers of a message's header, around the slots of what stands behind them.
+/// `channels.header`: the markers of a message's header, around the slots.
 fn header_of_messages(table: &mut Table) -> Result<(), Fault> {
     let Some(channels) = section(table, "channels") else { return Ok(()) };
     let Some(header) = channels.remove("header") else { return Ok(()) };
@@ -78,7 +78,7 @@ fn header_of_messages(table: &mut Table) -> Result<(), Fault> {
     }
 }
 
-/// Where a recipient is a function, a message is read by its header: further templates of a call are for grammars.
+/// If a recipient is a function, a message is read by its header, so further templates of a call are only for grammars.
 fn further_calls(table: &mut Table) {
     if section(table, "channels").is_none_or(|channels| !channels.contains_key("calls")) {
         return;
@@ -120,14 +120,14 @@ fn envelope(table: &mut Table) -> Result<(), Fault> {
     tools.insert("written".into(), list(calls));
     let said: Vec<String> =
         section(tools, "envelope").into_iter().flat_map(|envelope| envelope.keys().cloned()).collect();
-    // What a file says by the old words stands.
+    // The former keys in a file stay.
     for (key, value) in words.into_iter().filter(|(key, _)| !said.contains(key)) {
         put(tools, "envelope", &key, value);
     }
     Ok(())
 }
 
-/// The words that say what the objects are.
+/// The keys that describe the objects.
 fn described(found: &[(usize, Unfolded)], bare: bool) -> Vec<(String, Value)> {
     let lists = |listed: Listed| found.iter().any(|(_, unfolded)| unfolded.listed == listed);
     let container = match (lists(Listed::Never), lists(Listed::Always), lists(Listed::Maybe)) {
@@ -139,7 +139,7 @@ fn described(found: &[(usize, Unfolded)], bare: bool) -> Vec<(String, Value)> {
     let mut words = vec![("container".to_owned(), Value::String(container.to_owned()))];
     match (name, arguments) {
         (Some(name), Some(arguments)) => {
-            // Models take the one for the other.
+            // Models confuse the two.
             let mut all = vec![arguments.clone()];
             all.extend(["arguments", "parameters"].map(str::to_owned).into_iter().filter(|key| key != arguments));
             words.push(("name".to_owned(), list([name.clone()])));
@@ -149,13 +149,13 @@ fn described(found: &[(usize, Unfolded)], bare: bool) -> Vec<(String, Value)> {
         _ => words.push(("shape".to_owned(), Value::String("key".to_owned()))),
     }
     if bare {
-        // Without a marker a JSON answer may look like a call: the arguments' key makes it one.
+        // Without a marker a JSON answer may look like a call, so the arguments' key is required.
         words.push(("commit".to_owned(), Value::String("arguments".to_owned())));
     }
     words
 }
 
-/// `tools.values`: what untyped text may be, and who says so.
+/// `tools.values`: what untyped text may be, and what decides it.
 fn values(table: &mut Table) -> Result<(), Fault> {
     let Some(tools) = section(table, "tools") else { return Ok(()) };
     for word in taken(tools, "values", "tools.values", &["json", "python", "schema"])? {
@@ -173,7 +173,7 @@ fn values(table: &mut Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `tools.params.encoding`: how text is written in parameters.
+/// `tools.params.encoding`: how parameters encode text.
 fn encoding(table: &mut Table) -> Result<(), Fault> {
     let Some(params) = section(table, "tools").and_then(|tools| section(tools, "params")) else { return Ok(()) };
     for word in taken(params, "encoding", "tools.params.encoding", &["xml", "xml-names", "byte-marks"])? {
@@ -188,7 +188,7 @@ fn encoding(table: &mut Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `tools.loose`: the white space that may be there or not.
+/// `tools.loose`: optional white space.
 fn loose(table: &mut Table) -> Result<(), Fault> {
     let Some(tools) = section(table, "tools") else { return Ok(()) };
     if tools.get("loose").is_some_and(Value::is_bool) {
@@ -204,7 +204,7 @@ fn loose(table: &mut Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Of nested elements, `tools.param` is one element.
+/// For nested elements, `tools.param` is one element.
 fn element(table: &mut Table) {
     let Some(tools) = section(table, "tools") else { return };
     let is_nested = texts(tools.get("call")).is_some_and(|calls| calls.iter().any(|call| call.contains("{elements}")));
@@ -218,7 +218,7 @@ fn element(table: &mut Table) {
     }
 }
 
-/// Where a turn begins in a header, and no table says how messages are read, the turn's own marker opens one.
+/// If a turn begins in a header and there is no `[channels]`, the turn's own marker opens it.
 fn header_of_turns(table: &mut Table) {
     if table.contains_key("channels") {
         return;
@@ -232,7 +232,7 @@ fn header_of_turns(table: &mut Table) {
     }
 }
 
-/// `switches.effort`: those with `!` in front mean off; if there are others, only these are allowed.
+/// `switches.effort`: values with a leading `!` mean off; if there are others, only those are allowed.
 fn effort(table: &mut Table) {
     let Some(switches) = section(table, "switches") else { return };
     let Some(efforts) = texts(switches.get("effort")) else { return };
@@ -246,7 +246,7 @@ fn effort(table: &mut Table) {
     switches.insert("effort_off".into(), list(off));
 }
 
-/// The words of a list, which goes; one that is not known is a fault.
+/// Removes a list and returns its entries; an unknown entry is an error.
 fn taken(table: &mut Table, key: &str, path: &str, known: &[&str]) -> Result<Vec<String>, Fault> {
     let hint = || format!("known are {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "));
     let fault = |what: String| (path.to_owned(), Explanation::new(what, hint()));
@@ -266,7 +266,7 @@ fn list(texts: impl IntoIterator<Item = String>) -> Value {
     Value::Array(texts.into_iter().map(Value::String).collect())
 }
 
-/// One text or a list of texts; `None`: something else, which is told when the words are read.
+/// One text or a list of texts; `None`: anything else, which is reported when the keys are parsed.
 fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     match value? {
         Value::String(text) => Some(vec![text.clone()]),
@@ -279,7 +279,8 @@ fn section<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {
     table.get_mut(key).and_then(Value::as_table_mut)
 }
 
-/// Puts a word into a table inside, which is made if it is missing. What is no table is told when the words are read.
+/// Sets a key in an inner table, which is created if missing. A value that is not a table is reported when the keys are
+/// parsed.
 fn put(table: &mut Table, section: &str, key: &str, value: Value) {
     let inside = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
     if let Value::Table(inside) = inside {
@@ -363,7 +364,7 @@ mod tests {
         assert!(!envelope("tools = { call = \"[{envelope}]\", block = \"<b>{calls}</b>\" }").contains("commit"));
         assert!(envelope("tools.call = [\"<a>{envelope}\", \"<b>[{envelope}]\"]").contains("container = \"either\""));
         assert!(envelope("tools.call = \"<a>{{name}: {json}}\"").contains("shape = \"key\""));
-        // What the old words say stands.
+        // The former keys stay in effect.
         let old = envelope("tools = { call = \"<a>{envelope}\", envelope.container = \"array\" }");
         assert!(old.contains("container = \"array\""), "{old}");
         let mut table: Table =

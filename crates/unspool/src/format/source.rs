@@ -1,4 +1,4 @@
-//! Reading a format file: TOML, variables, variants, and where in the file a key stands.
+//! Reads a format file: TOML, variables, variants, and the line of each key.
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use super::template::Slot;
 use crate::explanation::Explanation;
 use crate::suggest::{did_you_mean, near};
 
-/// What a variant's conditions are asked about.
+/// The facts for a variant's conditions.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
-    /// The registry name that was asked for.
+    /// The requested registry name.
     pub name: &'a str,
-    /// Texts that are single vocabulary entries; `None`: the vocabulary is not known.
+    /// Texts that are single vocabulary entries; `None`: the vocabulary is unknown.
     pub vocabulary: Option<&'a HashMap<String, u32>>,
     /// The checkpoint's chat template.
     pub template: Option<&'a str>,
     /// The checkpoint's `tokenizer_config.json`.
     pub config: Option<&'a serde_json::Value>,
-    /// Which of the ways of writing turns was asked for, in a format that has several.
+    /// The requested turn syntax, in a format that has several.
     pub flavour: Option<&'a str>,
-    /// The request's `chat_template_kwargs`, top-level `reasoning_effort` included.
+    /// The request's `chat_template_kwargs`, including a top-level `reasoning_effort`.
     pub kwargs: Option<&'a serde_json::Map<String, serde_json::Value>>,
 }
 
-/// A fault of a format file: which file, line and key.
+/// An error in a format file, with file, line and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileError {
     /// The file, as the user named it.
@@ -43,15 +43,15 @@ pub struct FileError {
     pub key: String,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
 }
 
-/// What to do about a fault that says no more.
+/// The default hint.
 const HINT: &str = "`unspool formats --schema` lists all words; `unspool formats NAME` shows a format that works";
 
 impl FileError {
-    /// What is wrong, and where, without the hint.
+    /// The error and its location, without the hint.
     pub(crate) fn placed(&self) -> String {
         let key = if self.key.is_empty() { String::new() } else { format!("`{}`: ", self.key) };
         format!("{}:{}: {key}{}", self.path, self.line, self.message)
@@ -64,7 +64,7 @@ impl std::fmt::Display for FileError {
     }
 }
 
-/// A format file as it was read; [`Source::resolve`] makes the words of one name of it.
+/// A parsed format file; [`Source::resolve`] returns the keys for one of its names.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The file, as the user named it.
@@ -75,11 +75,11 @@ pub struct Source {
     variants: Vec<Variant>,
     vars: Table,
     lines: HashMap<String, usize>,
-    /// What it is called.
+    /// Its names.
     pub names: Names,
-    /// Name of the file whose values this one starts from.
+    /// Name of the file whose values this one inherits.
     pub extends: Option<String>,
-    /// Words that have a newer one: line, word, and what to write.
+    /// Former keys: line, key, and replacement.
     pub(crate) old: Vec<(usize, String, &'static str)>,
 }
 
@@ -105,10 +105,10 @@ struct When {
 }
 
 impl Source {
-    /// Reads a file's text.
+    /// Parses a file's text.
     ///
     /// # Errors
-    /// TOML that cannot be read, unknown keys, values of the wrong kind; for each variant too.
+    /// Invalid TOML, unknown keys, values of the wrong type, in the file or in a variant.
     pub fn read(path: &str, text: &str) -> Result<Self, FileError> {
         let lines = line_table(text);
         let fault = |key: &str, message: String| FileError {
@@ -182,10 +182,10 @@ impl Source {
         Ok(source)
     }
 
-    /// Every variant by itself must give words that can be read.
+    /// Checks that the keys are valid under each variant.
     pub(crate) fn check_all(&self) -> Result<(), FileError> {
         if self.extends.is_some() {
-            // The other file's values are still to come.
+            // The other file's values are not there yet.
             return Ok(());
         }
         let mut all = vec![self.words(self.base.clone(), &HashMap::new(), None)?];
@@ -194,7 +194,7 @@ impl Source {
             merge(&mut table, &variant.table);
             all.push(self.words(table, &HashMap::new(), Some(i))?);
         }
-        // Several variants may hold at once, so what one waits for may be another's.
+        // Several variants may be active at once, so one may use markers of another.
         all.iter().enumerate().try_for_each(|(i, words)| self.check(words, &all, i.checked_sub(1)))?;
         let tables = self.variants.iter().map(|variant| &variant.table);
         tables.chain([&self.base]).try_for_each(|table| self.must_say_where_replies_begin(table))
@@ -228,7 +228,7 @@ impl Source {
         Err(FileError { path: self.path.clone(), line: line(&clash.second), key: clash.second, message, hint })
     }
 
-    /// Starts from another file's values; its own win.
+    /// Inherits another file's values; its own take precedence.
     pub fn extend_from(&mut self, other: &Self) {
         let mut base = other.base.clone();
         base.remove("names");
@@ -244,7 +244,7 @@ impl Source {
         self.extends = None;
     }
 
-    /// The flavours that a name has: ways of writing turns that one asks for.
+    /// The flavours of a name: turn syntaxes that a user can select.
     pub(crate) fn flavours(&self, name: &str) -> Vec<String> {
         let of = |variant: &Variant| variant.names.as_ref().is_none_or(|names| names.iter().any(|own| own == name));
         let variants = self.variants.iter().filter(|variant| of(variant));
@@ -253,24 +253,24 @@ impl Source {
         all
     }
 
-    /// Which variants hold, as a bit set; equal sets give equal words.
+    /// The active variants as a bit set; equal sets give equal keys.
     #[must_use]
     pub fn active(&self, facts: &Facts<'_>) -> u64 {
         self.variants.iter().take(64).enumerate().filter(|(_, v)| v.holds(facts)).fold(0, |bits, (i, _)| bits | 1 << i)
     }
 
-    /// The variants among these that hold under a request's template arguments, if all the rest holds.
+    /// Those of these variants that are active under a request's template arguments, if all other conditions hold.
     pub(crate) fn asked(&self, variants: u64, kwargs: &serde_json::Map<String, serde_json::Value>) -> u64 {
         let dropped = |(i, variant): (usize, &Variant)| u64::from(!variant.is_asked(Some(kwargs))) << i;
         self.variants.iter().take(64).enumerate().map(dropped).fold(variants, |bits, dropped| bits & !dropped)
     }
 
-    /// The variants that may hold for some request, as a bit set.
+    /// The variants that some request may activate, as a bit set.
     pub(crate) fn possible(&self, facts: &Facts<'_>) -> u64 {
         self.variants.iter().take(64).enumerate().filter(|(_, v)| v.fits(facts)).fold(0, |bits, (i, _)| bits | 1 << i)
     }
 
-    /// The words under these facts.
+    /// The keys under these facts.
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -285,7 +285,7 @@ impl Source {
         self.words(table, &self.variables(facts), None)
     }
 
-    /// A fault of a key, found later.
+    /// An error in a key, found later.
     pub(crate) fn error(&self, key: &str, told: Explanation) -> FileError {
         FileError {
             path: self.path.clone(),
@@ -340,19 +340,19 @@ impl Source {
     }
 }
 
-/// What to do about a fault: the usual, with the words that may be meant.
+/// The hint for an error: the default, with similar keys.
 fn advised(message: &str) -> String {
     misspelt(message).map_or_else(|| HINT.to_owned(), |question| format!("{question} {HINT}"))
 }
 
-/// The words most like one that nobody knows; `message` names it first and then all that may stand there.
+/// The keys most similar to an unknown one; `message` names it first, followed by all possible keys.
 fn misspelt(message: &str) -> Option<String> {
     let (unknown, expected) = message.split_once(", expected ")?;
     let unknown = unknown.rsplit_once("unknown ")?.1.split('`').nth(1)?;
     did_you_mean(&near(unknown, expected.split('`').skip(1).step_by(2)))
 }
 
-/// What a file's text says under `names`; nothing if it is no TOML.
+/// The `names` of a file's text; empty if it is not TOML.
 pub(crate) fn names_of(text: &str) -> Names {
     toml::from_str::<Table>(text).map(|table| names_in(&table)).unwrap_or_default()
 }
@@ -380,7 +380,7 @@ fn names_in(table: &Table) -> Names {
     }
 }
 
-/// A variable's value from the tokenizer config, else from a vocabulary entry that fits a pattern.
+/// A variable's value from the tokenizer config, else from a vocabulary entry that matches a pattern.
 fn from_checkpoint(name: &str, table: &Table, facts: &Facts<'_>) -> Option<String> {
     if let Some(key) = table.get("config").and_then(Value::as_str)
         && let Some(text) = facts.config.and_then(|c| c.get(key)).and_then(serde_json::Value::as_str)
@@ -431,12 +431,12 @@ impl Variant {
         self.is_asked(facts.kwargs) && self.fits(facts)
     }
 
-    /// Whether the request asks for it.
+    /// Whether the request activates it.
     fn is_asked(&self, kwargs: Option<&serde_json::Map<String, serde_json::Value>>) -> bool {
         self.when.kwarg.iter().all(|(k, v)| kwargs.and_then(|m| m.get(k)).is_some_and(|got| same(v, got)))
     }
 
-    /// Whether it holds for a request that asks for it.
+    /// Whether it is active for a request that asks for it.
     fn fits(&self, facts: &Facts<'_>) -> bool {
         let when = &self.when;
         let named = self.names.as_ref().is_none_or(|names| names.iter().any(|n| n == facts.name));
@@ -462,7 +462,7 @@ fn same(want: &Value, got: &serde_json::Value) -> bool {
     }
 }
 
-/// Lays `over` over `table`, table by table; anything else replaces.
+/// Merges `over` into `table`, table by table; any other value replaces.
 fn merge(table: &mut Table, over: &Table) {
     for (key, value) in over {
         match (table.get_mut(key), value) {

@@ -1,4 +1,4 @@
-//! What the templates of a format say, read once: flow, renderer, grammar and the check for clashes go by it.
+//! The templates of a format, parsed once for flow, renderer, grammar and the check for clashes.
 
 use std::ops::Deref;
 
@@ -6,10 +6,10 @@ use super::file::FormatFile;
 use super::template::Template;
 use crate::explanation::Explanation;
 
-/// A key of a format file, and what is wrong with it.
+/// A key of a format file and its error.
 pub(crate) type Fault = (String, Explanation);
 
-/// The templates of a format; of each list the first is written, and all are read.
+/// The templates of a format; the renderer writes the first of each list, the parser reads all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Syntax {
     pub(crate) thoughts: Vec<Template>,
@@ -19,14 +19,14 @@ pub(crate) struct Syntax {
     /// Further calls that a grammar allows.
     pub(crate) further_calls: Vec<Template>,
     pub(crate) params: Vec<Template>,
-    /// The opening and the closing tag of an element.
+    /// The opening and closing tag of an element.
     pub(crate) element: (Template, Template),
-    /// How ids of calls are written, in a format that has some of its own.
+    /// The shape of call ids, in a format with its own.
     pub(crate) call_id: Option<Template>,
 }
 
 impl Syntax {
-    /// Reads the templates of a format.
+    /// Parses the templates of a format.
     ///
     /// # Errors
     /// A template with an unknown slot or an open brace.
@@ -59,7 +59,7 @@ fn one(text: &str, key: &str) -> Result<Template, Fault> {
     Template::parse(text).map_err(|e| (key.to_owned(), Explanation { message: e.message, hint: e.hint }))
 }
 
-/// A format: its words, and what its templates say.
+/// A format: its keys and its parsed templates.
 #[derive(Debug, Clone)]
 pub(crate) struct Format {
     words: FormatFile,
@@ -67,7 +67,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Reads the templates among the words.
+    /// Parses the templates among the keys.
     ///
     /// # Errors
     /// As [`Syntax::read`].
@@ -76,7 +76,7 @@ impl Format {
         Ok(Self { words, syntax })
     }
 
-    /// Its words.
+    /// Its keys.
     pub(crate) fn words(&self) -> &FormatFile {
         &self.words
     }

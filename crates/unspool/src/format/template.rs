@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::suggest::{did_you_mean, near};
 
-/// What stands in a slot.
+/// A slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Slot {
     /// The text of a thought.
@@ -90,27 +90,27 @@ pub enum Part {
     Text(String),
     /// A slot.
     Slot(Slot),
-    /// `{?text}`: belongs to the marker; dropped if it is there, not missed if not.
+    /// `{?text}`: an optional part of the marker.
     Optional(String),
-    /// `{*text}`: any short text may stand here; `text` is written.
+    /// `{*text}`: any short text; the renderer writes `text`.
     Free(String),
-    /// ` a="{slot}" b="{slot}"`: attributes of a tag, without the white space around them.
+    /// ` a="{slot}" b="{slot}"`: attributes of a tag, without surrounding white space.
     Attrs(Vec<(String, Slot)>),
 }
 
 /// A template, parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
-    /// Its parts in order. Two neighbouring parts are never both text.
+    /// Its parts in order. Neighbouring parts are never both text.
     pub parts: Vec<Part>,
 }
 
-/// Why a template cannot be read.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for TemplateError {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     /// An unknown slot, or a brace that is not closed.
@@ -190,7 +190,7 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-/// Adds a slot; `a="{slot}"` becomes an attribute. Gives back what follows.
+/// Adds a slot; `a="{slot}"` becomes an attribute. Returns the rest.
 fn push_slot<'a>(parts: &mut Vec<Part>, slot: Slot, rest: &'a str) -> &'a str {
     if let (Some(Part::Text(before)), Some(after)) = (parts.last_mut(), rest.strip_prefix('"'))
         && let Some(header) = before.strip_suffix("=\"")

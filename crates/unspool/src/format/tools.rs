@@ -1,4 +1,4 @@
-//! The words of a format's calls.
+//! The keys of a format's calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Tools {
     pub block: List,
     /// One call.
     pub call: List,
-    /// The same, as the file writes them: with the objects that `{envelope}` stands for.
+    /// The same, as written in the file: with the objects in place of `{envelope}`.
     pub written: List,
     /// One parameter.
     pub param: List,
@@ -22,13 +22,13 @@ pub struct Tools {
     pub group: Group,
     /// Where a call without a marker counts.
     pub r#where: Where,
-    /// What an untyped value is whose type the schema does not say.
+    /// The default type of an untyped value whose type is not in the schema.
     pub silent: Silent,
     /// Untyped values may be Python literals.
     pub python: bool,
     /// Blanks are allowed inside tags.
     pub loose: bool,
-    /// `f.f` is the function `f`, where the request has `f` and no `f.f`.
+    /// `f.f` means the function `f`, if the request has `f` and no `f.f`.
     pub doubled: bool,
     /// `[tools.envelope]`
     pub envelope: EnvelopeWords,
@@ -58,7 +58,7 @@ pub enum Where {
     /// Anywhere.
     #[default]
     Anywhere,
-    /// Only where nothing but white space precedes.
+    /// Only if nothing but white space precedes it.
     Start,
 }
 
@@ -77,7 +77,7 @@ pub enum Silent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnvelopeWords {
-    /// What the JSON is.
+    /// The JSON container.
     pub container: Container,
     /// Keys of the name.
     pub name: List,
@@ -87,7 +87,7 @@ pub struct EnvelopeWords {
     pub id: List,
     /// Keys, or `{NAME: ARGUMENTS}`.
     pub shape: Shape,
-    /// When the head is complete.
+    /// When the header is complete.
     pub commit: Commit,
 }
 
@@ -143,9 +143,9 @@ pub enum Commit {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParamsWords {
-    /// Outer white space of a value, beside framing.
+    /// Outer white space of a value, in addition to framing.
     pub trim: Trim,
-    /// Who wins when `{type}` and the schema differ.
+    /// Which one decides if `{type}` and the schema differ.
     pub typed: Typed,
     /// Entities and CDATA in values.
     pub escape: Escape,
@@ -153,7 +153,7 @@ pub struct ParamsWords {
     pub attr: Escape,
     /// Byte-level marks (U+0120, U+010A) are a blank and a line break.
     pub marks: bool,
-    /// A first parameter of this name, not in the schema, holding an object, is the arguments.
+    /// A first parameter of this name, not in the schema, that holds an object is the arguments.
     pub unwrap: List,
 }
 
@@ -183,7 +183,7 @@ pub enum Typed {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Escape {
-    /// Text as it stands.
+    /// Plain text.
     #[default]
     None,
     /// XML entities (and, in values, CDATA).
@@ -198,7 +198,7 @@ pub struct ElementsWords {
     pub open: String,
     /// Closing tag, with `{key}`.
     pub close: String,
-    /// Name of a list's elements when written.
+    /// Name of a list's elements when rendering.
     pub item: String,
 }
 
@@ -214,7 +214,7 @@ impl Default for ElementsWords {
 pub struct LiteralsWords {
     /// String delimiter: one for both sides, or opener and closer.
     pub string: List,
-    /// What stands between delimiters.
+    /// The type of text between delimiters.
     pub delimited: Delimited,
 }
 
@@ -225,6 +225,6 @@ pub enum Delimited {
     /// A string.
     #[default]
     String,
-    /// A value that the schema types.
+    /// A value that gets its type from the schema.
     Untyped,
 }

@@ -1,7 +1,7 @@
-//! `[turns]`: how a family writes the turns of a conversation, as templates around what is said.
+//! `[turns]`: the turns of a conversation, as templates.
 //!
-//! The parser reads none of this: chat templates are written from it. It stands in the format file because a chat template and a
-//! parser are one thing, said twice.
+//! The parser ignores this table; chat templates are generated from it. It is in the format file because a chat
+//! template and a parser describe the same syntax.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,37 +16,37 @@ use crate::suggest::{did_you_mean, near};
 pub struct Turns {
     /// The beginning of text.
     pub begin: String,
-    /// The system's turn.
+    /// The system turn.
     pub system: String,
-    /// A user's turn.
+    /// A user turn.
     pub user: String,
-    /// A turn of the assistant.
+    /// An assistant turn.
     pub assistant: String,
-    /// A turn of the assistant that follows a tool's result, if it is written otherwise.
+    /// An assistant turn after a tool's result, if it differs.
     pub resumed: Option<String>,
-    /// A turn of the assistant that ends in calls, if it is written otherwise.
+    /// An assistant turn that ends in calls, if it differs.
     pub called: Option<String>,
     /// A tool's result.
     pub result: String,
-    /// What stands around the results that follow each other.
+    /// The wrapper of consecutive results.
     pub results: String,
-    /// How tools are told.
+    /// The description of the tools.
     pub tools: String,
-    /// A turn of its own for the tools.
+    /// A separate turn for the tools.
     pub declare: String,
-    /// Whether the tools' own turn stands before the system's.
+    /// Whether the tools' own turn precedes the system turn.
     pub declare_first: bool,
     /// One tool.
     pub tool: String,
-    /// What stands between two results.
+    /// The separator of results.
     pub result_between: String,
-    /// What stands between two tools.
+    /// The separator of tools.
     pub tool_between: String,
     /// One parameter of a tool.
     pub param: String,
-    /// What stands between two parameters.
+    /// The separator of parameters.
     pub param_between: String,
-    /// The user's turn in which system message and tools stand, if they have none of their own.
+    /// The user turn with the system message and the tools, if they have no turns of their own.
     pub at: At,
     /// Thoughts.
     pub thinking: ThinkingTurns,
@@ -56,7 +56,7 @@ pub struct Turns {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
-    /// The first turn of a user.
+    /// The first user turn.
     #[default]
     First,
     /// The last one.
@@ -67,17 +67,17 @@ pub enum At {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThinkingTurns {
-    /// Where a new turn begins: what the prompt writes if the model shall think.
+    /// The text at the start of a new turn if thinking is on.
     pub on: String,
-    /// The same if it shall not.
+    /// The same if it is off.
     pub off: String,
-    /// What a turn of the history has in place of a thought.
+    /// The text of a turn without a thought in the history.
     pub none: String,
-    /// What the system's turn says if the model shall think.
+    /// The text of the system turn if thinking is on.
     pub told_on: String,
-    /// The same if it shall not.
+    /// The same if it is off.
     pub told_off: String,
-    /// Whether `on`, `off` and `none` stand in a turn that follows a tool's result and begins in a way of its own.
+    /// Whether `on`, `off` and `none` also apply to a turn that begins with `resumed`.
     pub resumed: bool,
     /// Which thoughts the history keeps.
     pub keep: Keep,
@@ -87,14 +87,14 @@ pub struct ThinkingTurns {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// Those behind the last message of a user.
+    /// Those after the last user message.
     #[default]
     Recent,
     /// All.
     All,
 }
 
-/// A piece of a template of turns.
+/// A part of a template of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnPart<'t> {
     /// Text as it is.
@@ -103,7 +103,7 @@ pub enum TurnPart<'t> {
     Slot(&'t str),
 }
 
-/// A template of turns in its pieces. Only a name in braces is a slot; any other brace is text.
+/// Splits a template of turns into parts. Only a name in braces is a slot; any other brace is text.
 #[must_use]
 pub fn turn_parts(template: &str) -> Vec<TurnPart<'_>> {
     let (mut out, mut rest, mut from) = (Vec::new(), template, 0);
@@ -126,7 +126,7 @@ pub fn turn_parts(template: &str) -> Vec<TurnPart<'_>> {
     out
 }
 
-/// A key, the slots of which one must be there, and those that may.
+/// A key, its required slots (at least one), and its optional slots.
 type Kind = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const KINDS: [Kind; 12] = [
@@ -149,7 +149,7 @@ const KINDS: [Kind; 12] = [
 ];
 
 impl Turns {
-    /// Whether the file says anything of turns.
+    /// Whether the file describes turns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.assistant.is_empty()
@@ -173,7 +173,8 @@ impl Turns {
     }
 }
 
-/// The first fault of what a file says of turns; `all` are its words under each of its variants, for several may hold at once.
+/// The first error in a file's turns; `all` are its keys under each of its variants, because several may be active at
+/// once.
 pub(super) fn fault(file: &FormatFile, all: &[FormatFile]) -> Option<Fault> {
     let turns = &file.turns;
     let said = |key: &str| all.iter().any(|words| !words.turns.template(key).is_empty());
@@ -188,7 +189,7 @@ pub(super) fn fault(file: &FormatFile, all: &[FormatFile]) -> Option<Fault> {
     KINDS.iter().find_map(|kind| of_kind(turns, kind)).or_else(|| placeless(turns, said, all))
 }
 
-/// A slot that is unknown, or one that is missing.
+/// An unknown or a missing slot.
 fn of_kind(turns: &Turns, (key, one_of, also): &Kind) -> Option<Fault> {
     let template = turns.template(key);
     let slots: Vec<&str> = turn_parts(template)

@@ -1,16 +1,17 @@
-//! What vLLM asks about ids alone, of which it does not say where in a reply they stand.
+//! vLLM's queries on ids alone, without their position in a reply.
 
 use std::collections::BTreeSet;
 
+use crate::error::Error;
 use crate::gate::Gate;
 use crate::pair::Pair;
 use crate::prompt::{self, Known};
-use crate::request::{Prompt, Request, RequestError};
+use crate::request::{Prompt, Request};
 
 /// The single tokens that end a thought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndTokens {
-    /// Ends that are no content (`</think>`).
+    /// Ends that are not content (`</think>`).
     pub explicit: BTreeSet<u32>,
     /// Ends that are content, such as the opener of a call.
     pub implicit: BTreeSet<u32>,
@@ -28,12 +29,12 @@ impl EndTokens {
 }
 
 impl Pair {
-    /// The tokens that end a thought by themselves, as far as the vocabulary names them; it takes a moment, so keep them.
-    /// Empty: a thought ends with several tokens, or there is none.
+    /// The single tokens that end a thought, if the vocabulary has them. The search takes a moment, so cache the
+    /// result. Empty: a thought ends with several tokens, or there is none.
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn reasoning_end_tokens(&self, request: &Request) -> Result<EndTokens, RequestError> {
+    pub fn reasoning_end_tokens(&self, request: &Request) -> Result<EndTokens, Error> {
         let thinking = self.gate(request, Prompt::Reasoning)?;
         let mut ends = EndTokens::default();
         if thinking.is_reasoning_end() {
@@ -53,12 +54,12 @@ impl Pair {
         Ok(ends)
     }
 
-    /// Whether reasoning is over behind these ids: a prompt, an output, or a prompt with its output. As
-    /// [`Pair::is_reasoning_end`], and an implicit end behind this turn's newest thinking marker counts too.
+    /// Whether reasoning has ended after these ids: a prompt, an output, or both. As [`Pair::is_reasoning_end`], but an
+    /// implicit end after this turn's newest thinking marker counts too.
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn is_reasoning_end_in(&self, request: &Request, ends: &EndTokens, ids: &[u32]) -> Result<bool, RequestError> {
+    pub fn is_reasoning_end_in(&self, request: &Request, ends: &EndTokens, ids: &[u32]) -> Result<bool, Error> {
         if self.is_reasoning_end(request, ids)? {
             return Ok(true);
         }
@@ -67,17 +68,12 @@ impl Pair {
         Ok(prompt::stands_behind_thinking(&plan.tables, self.vocabulary(), &prompt, &ends.implicit))
     }
 
-    /// The tokens of a delta or an output that are not reasoning: behind the first explicit end, from the first implicit one on.
-    /// Without such an end: all where a reply reasons no longer, or does not need to; none where it does.
+    /// The tokens of a delta or an output that are not reasoning: after the first explicit end, or from the first
+    /// implicit one on. Without such an end: all tokens if the reply can be outside reasoning, otherwise none.
     ///
     /// # Errors
     /// Those of [`Pair::parser`].
-    pub fn content_ids_in<'a>(
-        &self,
-        request: &Request,
-        ends: &EndTokens,
-        ids: &'a [u32],
-    ) -> Result<&'a [u32], RequestError> {
+    pub fn content_ids_in<'a>(&self, request: &Request, ends: &EndTokens, ids: &'a [u32]) -> Result<&'a [u32], Error> {
         match ends.find(ids) {
             Some((at, implicit)) => Ok(ids.get(at + usize::from(!implicit)..).unwrap_or_default()),
             None => self.extract_content_ids(request, Prompt::Unknown, ids),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::format::file::{Container, Delimited, Escape, Free, Group, Shape};
 use crate::format::syntax::Format;
 use crate::format::template::{Part, Slot, Template};
@@ -17,7 +18,7 @@ use super::params::{ANY_KEY, Params, arranged, members};
 use super::rules::Rules;
 use super::schema::{self, ANY, Place, View};
 use super::values::{Values, separated};
-use super::{GrammarError, fill, text};
+use super::{fill, text};
 
 /// So many calls of a reply have their position in their head where the format writes it; later ones any number.
 const COUNTED: usize = 8;
@@ -62,13 +63,13 @@ pub(super) struct Calls<'a> {
     pub(super) arguments: HashMap<(String, Slot), Node>,
 }
 
-type Filled = Result<Node, GrammarError>;
+type Filled = Result<Node, Error>;
 
 impl<'a> Calls<'a> {
     /// A block of calls, or a call where the format has no blocks.
-    pub(super) fn unit(&mut self) -> Result<Unit, GrammarError> {
+    pub(super) fn unit(&mut self) -> Result<Unit, Error> {
         let between = self.file.tools.between.first().cloned().unwrap_or_default();
-        let call = self.words.calls.first().ok_or_else(|| GrammarError::new("the format shows no call"))?;
+        let call = self.words.calls.first().ok_or_else(|| Error::grammar("the format shows no call"))?;
         let compact = self.is_compact();
         let Some(block) = self.words.blocks.first() else {
             let (lead, _) = fill::lead(&call.parts);
@@ -179,7 +180,7 @@ impl<'a> Calls<'a> {
 
     fn name(&self, function: &Function) -> Filled {
         crate::render::check_name(&function.name, self.file.tools.loose, self.words.limits)
-            .map_err(|e| GrammarError::new(&format!("the function's name {:?} {}", function.name, e.message)))?;
+            .map_err(|e| Error::grammar(&format!("the function's name {:?} {}", function.name, e.message)))?;
         let in_attribute = self.words.calls.first().is_some_and(|call| {
             call.parts.iter().any(|p| matches!(p, Part::Attrs(a) if a.iter().any(|(_, s)| *s == Slot::Name)))
         });
@@ -267,7 +268,7 @@ impl<'a> Calls<'a> {
     }
 
     fn params(&mut self, function: &'a Function) -> Filled {
-        let param = self.words.params.first().ok_or_else(|| GrammarError::new("the format shows no parameter"))?;
+        let param = self.words.params.first().ok_or_else(|| Error::grammar("the format shows no parameter"))?;
         let params = Params::new((self.file, self.words.limits), param, self.in_value());
         let place = self.place(function);
         match self.file.grammar.free {
@@ -290,7 +291,7 @@ impl<'a> Calls<'a> {
         let values = Values::new(Python { closers: self.words.block_ends() }, place, &mut self.rules);
         if let Some(object) = object {
             return values.keyed(&object, |key| {
-                let why = || GrammarError::new(&format!("parameter `{key}` is no keyword that Python could write"));
+                let why = || Error::grammar(&format!("parameter `{key}` is no keyword that Python could write"));
                 keyword(key).ok_or_else(why)
             });
         }
@@ -336,7 +337,7 @@ impl<'a> Calls<'a> {
         };
         let all = members(&object, |key, schema| {
             let named = plain_key(key)
-                .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no key that the format can write")))?;
+                .ok_or_else(|| Error::grammar(&format!("parameter `{key}` is no key that the format can write")))?;
             Ok(Node::sequence([Node::text(named), Node::text(open), slot.value(place.at(schema))?]))
         })?;
         arranged(all, ",", &mut self.rules)

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::error::Error;
 use crate::format::file::Escape;
 use crate::json::write::string;
 use crate::response_template::{CallContent, CallRegion, Outline, Piece, Region, TemplateSpec};
@@ -12,7 +13,7 @@ use super::params::{ANY_KEY, arranged, members};
 use super::reply::Wish;
 use super::rules::Rules;
 use super::schema::{self, ANY, Place, View};
-use super::{GrammarError, text};
+use super::text;
 
 /// Makes the grammar of a reply.
 pub(super) fn reply<'a>(
@@ -20,15 +21,15 @@ pub(super) fn reply<'a>(
     functions: Option<&'a [Function]>,
     wish: Wish<'_>,
     rules: &mut Rules<'a>,
-) -> Result<Node, GrammarError> {
-    let outline = spec.outline().map_err(|why| GrammarError {
+) -> Result<Node, Error> {
+    let outline = spec.outline().map_err(|why| Error {
         hint: Some("leave the demand out, or serve this model with a parser of its own format".to_owned()),
-        ..GrammarError::new(&format!("the checkpoint's `response_template` has no grammar: {why}"))
+        ..Error::grammar(&format!("the checkpoint's `response_template` has no grammar: {why}"))
     })?;
     let reply = Reply { outline: &outline, wish };
     let calls = match (functions, &outline.calls) {
         (Some(functions), Some(region)) => Some(reply.calls(region, functions, rules)?),
-        (Some(_), None) => return Err(GrammarError::new("the checkpoint's `response_template` has no calls")),
+        (Some(_), None) => return Err(Error::grammar("the checkpoint's `response_template` has no calls")),
         (None, _) => None,
     };
     let rest = match &calls {
@@ -124,12 +125,7 @@ impl Reply<'_> {
         Node::sequence([open, rest]).optional()
     }
 
-    fn calls<'a>(
-        &self,
-        region: &CallRegion,
-        functions: &'a [Function],
-        rules: &mut Rules<'a>,
-    ) -> Result<Call, GrammarError> {
+    fn calls<'a>(&self, region: &CallRegion, functions: &'a [Function], rules: &mut Rules<'a>) -> Result<Call, Error> {
         let mut writer = Writer { region, rules };
         let all = functions.iter().map(|function| writer.call(function)).collect::<Result<Vec<_>, _>>()?;
         Ok(Call { node: Node::choice(all), close: region.close.clone() })
@@ -155,7 +151,7 @@ struct Writer<'a, 'r> {
 }
 
 impl<'a> Writer<'a, '_> {
-    fn call(&mut self, function: &'a Function) -> Result<Node, GrammarError> {
+    fn call(&mut self, function: &'a Function) -> Result<Node, Error> {
         self.rules.budget.is_for(Some(&function.name));
         self.rules.forget_names();
         let mut all = Vec::new();
@@ -171,7 +167,7 @@ impl<'a> Writer<'a, '_> {
         Ok(Node::sequence(all))
     }
 
-    fn content(&mut self, function: &'a Function) -> Result<Node, GrammarError> {
+    fn content(&mut self, function: &'a Function) -> Result<Node, Error> {
         let place = Place::root(&function.schema, self.rules.budget);
         let json = || {
             let schema = if function.strict {
@@ -222,7 +218,7 @@ impl<'a> Tags<'a> {
         Self { tag, json, slot: text::Slot { avoid, end, frame: String::new(), escape: Escape::None, trimmed } }
     }
 
-    fn arguments(&self, place: Place<'_>, strict: bool, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+    fn arguments(&self, place: Place<'_>, strict: bool, rules: &mut Rules<'_>) -> Result<Node, Error> {
         if !strict {
             return Ok(self.tag_of(None, place.any())?.many());
         }
@@ -233,7 +229,7 @@ impl<'a> Tags<'a> {
         Ok(Node::choice(all))
     }
 
-    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, Error> {
         let others = object.get("additionalProperties").unwrap_or(&ANY);
         if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
             return Ok(self.tag_of(None, place.at(others))?.many());
@@ -243,7 +239,7 @@ impl<'a> Tags<'a> {
     }
 
     /// One parameter; without a key, of any name.
-    fn tag_of(&self, key: Option<&str>, place: Place<'_>) -> Result<Node, GrammarError> {
+    fn tag_of(&self, key: Option<&str>, place: Place<'_>) -> Result<Node, Error> {
         let mut all = Vec::new();
         let mut rest = self.tag.iter();
         for piece in rest.by_ref() {
@@ -263,7 +259,7 @@ impl<'a> Tags<'a> {
                 (Piece::Text(text), _) => Node::text(text),
                 (Piece::Again, Some(key)) => Node::text(key),
                 (Piece::Again, None) => {
-                    return Err(GrammarError::new("a tag says its name again, which needs a schema with names"));
+                    return Err(Error::grammar("a tag says its name again, which needs a schema with names"));
                 }
                 _ => Node::nothing(),
             });
@@ -272,7 +268,7 @@ impl<'a> Tags<'a> {
         Ok(Node::sequence(all))
     }
 
-    fn value(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+    fn value(&self, place: Place<'_>) -> Result<Node, Error> {
         if !self.json {
             return self.slot.value(place);
         }
@@ -289,12 +285,12 @@ impl<'a> Tags<'a> {
 }
 
 /// A name that the template's pattern takes as a whole.
-fn fitting(name: &str, pattern: &str, what: &str) -> Result<String, GrammarError> {
+fn fitting(name: &str, pattern: &str, what: &str) -> Result<String, Error> {
     let whole = fancy_regex::Regex::new(&format!(r"\A(?s:{pattern})\z"));
     let fits = whole.is_ok_and(|regex| regex.is_match(name).unwrap_or(false));
     if fits {
         Ok(name.to_owned())
     } else {
-        Err(GrammarError::new(&format!("{what} `{name}` cannot be written in the template's tags")))
+        Err(Error::grammar(&format!("{what} `{name}` cannot be written in the template's tags")))
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::format::marker::literal_text;
 use crate::format::syntax::Format;
 use crate::format::template::{Slot, Template};
@@ -11,7 +12,7 @@ use super::node::{Avoid, Node};
 use super::params::{arranged, members};
 use super::rules::{Begun, Key, Rules};
 use super::schema::{ANY, Branch, Place, View};
-use super::{GrammarError, fill, text};
+use super::{fill, text};
 
 /// Elements of a format.
 pub(super) struct Elements<'a, 'r> {
@@ -35,7 +36,7 @@ impl<'a, 'r> Elements<'a, 'r> {
     }
 
     /// Arguments that fit a schema.
-    pub(super) fn strict(mut self, place: Place<'a>) -> Result<Node, GrammarError> {
+    pub(super) fn strict(mut self, place: Place<'a>) -> Result<Node, Error> {
         let mut all = Vec::new();
         for object in place.objects()? {
             all.push(self.object(place, &object)?);
@@ -50,20 +51,20 @@ impl<'a, 'r> Elements<'a, 'r> {
 
     /// Any of the declared elements with any text. A closing tag says the name of its opening tag again, which no grammar
     /// can ask of a name that it does not know.
-    pub(super) fn free(mut self, place: Place<'a>) -> Result<Node, GrammarError> {
+    pub(super) fn free(mut self, place: Place<'a>) -> Result<Node, Error> {
         let properties = place.object()?.map(|object| object.members()).unwrap_or_default();
         let all = properties.iter().map(|(key, _)| self.element(key, place.any())).collect::<Result<Vec<_>, _>>()?;
         Ok(if all.is_empty() { Node::nothing() } else { Node::choice(all).many() })
     }
 
-    fn object(&mut self, place: Place<'a>, object: &View<'a>) -> Result<Node, GrammarError> {
+    fn object(&mut self, place: Place<'a>, object: &View<'a>) -> Result<Node, Error> {
         let all = members(object, |key, schema| self.element(key, place.at(schema)))?;
         arranged(all, "", self.rules)
     }
 
-    fn element(&mut self, key: &str, place: Place<'a>) -> Result<Node, GrammarError> {
+    fn element(&mut self, key: &str, place: Place<'a>) -> Result<Node, Error> {
         crate::render::check_key(key, false, self.limits)
-            .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
+            .map_err(|e| Error::grammar(&format!("parameter `{key}` {}", e.message)))?;
         let tag = |template: &Template| {
             fill::parts(&template.parts, &mut |_| Ok(Node::text(key))).map(|parts| Node::sequence(parts).prefix())
         };
@@ -73,7 +74,7 @@ impl<'a, 'r> Elements<'a, 'r> {
     }
 
     /// What stands in an element, and its closing tag.
-    fn content(&mut self, place: Place<'a>, close: &str) -> Result<Node, GrammarError> {
+    fn content(&mut self, place: Place<'a>, close: &str) -> Result<Node, Error> {
         let key = Key::Value(std::ptr::from_ref(place.schema).addr(), close.to_owned());
         if let Some(known) = self.rules.find(&key) {
             return Ok(known);
@@ -88,7 +89,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         self.rules.end(begun, node)
     }
 
-    fn inside(&mut self, place: Place<'a>, close: &str) -> Result<Node, GrammarError> {
+    fn inside(&mut self, place: Place<'a>, close: &str) -> Result<Node, Error> {
         let mut leaves = Vec::new();
         let mut all = Vec::new();
         for branch in place.branches()? {
@@ -116,7 +117,7 @@ impl<'a, 'r> Elements<'a, 'r> {
     }
 
     /// An object's members, the same whatever the element is called.
-    fn nested(&mut self, place: Place<'a>, object: &View<'a>) -> Result<Node, GrammarError> {
+    fn nested(&mut self, place: Place<'a>, object: &View<'a>) -> Result<Node, Error> {
         let Some(source) = object.source() else { return self.object(place, object) };
         let key = Key::Members(std::ptr::from_ref(source).addr());
         if let Some(known) = self.rules.find(&key) {
@@ -127,7 +128,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         self.rules.end(begun, node)
     }
 
-    fn array(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, GrammarError> {
+    fn array(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, Error> {
         let size = |key: &str| view.size(key).and_then(|n| usize::try_from(n).ok());
         let item = self.item;
         let first = view.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

@@ -1,16 +1,13 @@
 //! Templates with nodes in their slots.
 
+use crate::error::Error;
 use crate::format::template::{Part, Slot};
 use crate::scan::{Cut, cuts};
 
-use super::GrammarError;
 use super::node::Node;
 
 /// The parts of a template, each slot filled.
-pub(super) fn parts(
-    parts: &[Part],
-    fill: &mut impl FnMut(Slot) -> Result<Node, GrammarError>,
-) -> Result<Vec<Node>, GrammarError> {
+pub(super) fn parts(parts: &[Part], fill: &mut impl FnMut(Slot) -> Result<Node, Error>) -> Result<Vec<Node>, Error> {
     let mut out = Vec::new();
     for part in parts {
         match part {

@@ -1,10 +1,9 @@
 //! Bounds of grammars: a request's schemas are a stranger's, and what is made of them must not grow beyond them.
 
+use crate::error::Error;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::str::FromStr;
-
-use super::GrammarError;
 
 /// How large a grammar may be, and with it how much work may go into making it. Written `bytes=4MiB,nodes=200000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +25,7 @@ impl Limit {
     ///
     /// # Errors
     /// It is larger than the limit says.
-    pub fn check(&self, bytes: usize) -> Result<(), GrammarError> {
+    pub fn check(&self, bytes: usize) -> Result<(), Error> {
         if bytes <= self.bytes {
             return Ok(());
         }
@@ -34,14 +33,14 @@ impl Limit {
         Err(self.exceeded(&what, "bytes"))
     }
 
-    fn exceeded(self, what: &str, which: &str) -> GrammarError {
+    fn exceeded(self, what: &str, which: &str) -> Error {
         let limit =
             if which == "bytes" { format!("bytes={}", Bytes(self.bytes)) } else { format!("nodes={}", self.nodes) };
-        GrammarError {
+        Error {
             hint: Some(
                 "give the tools smaller schemas, or fewer tools at a time; `--grammar-limit` says the limit".to_owned(),
             ),
-            ..GrammarError::new(&format!("{what} `{limit}` for grammars"))
+            ..Error::grammar(&format!("{what} `{limit}` for grammars"))
         }
     }
 }
@@ -136,7 +135,7 @@ impl<'a> Budget<'a> {
     }
 
     /// Takes what pieces of a grammar weigh.
-    pub(super) fn take(&self, weight: Weight) -> Result<(), GrammarError> {
+    pub(super) fn take(&self, weight: Weight) -> Result<(), Error> {
         self.nodes.set(self.nodes.get().saturating_add(weight.nodes));
         self.bytes.set(self.bytes.get().saturating_add(weight.bytes));
         if self.nodes.get() > self.limit.nodes {
@@ -149,7 +148,7 @@ impl<'a> Budget<'a> {
     }
 
     /// Takes so many steps of work.
-    pub(super) fn step(&self, count: usize) -> Result<(), GrammarError> {
+    pub(super) fn step(&self, count: usize) -> Result<(), Error> {
         let before = self.steps.get();
         let after = before.saturating_add(count);
         self.steps.set(after);
@@ -157,7 +156,7 @@ impl<'a> Budget<'a> {
             return Err(self.exceeded("nodes"));
         }
         if before / PATIENCE != after / PATIENCE && !(self.wanted)() {
-            return Err(GrammarError::new("nobody waits for this grammar any more"));
+            return Err(Error::grammar("nobody waits for this grammar any more"));
         }
         Ok(())
     }
@@ -167,13 +166,13 @@ impl<'a> Budget<'a> {
         Work { nodes: self.nodes.get(), bytes: self.bytes.get(), steps: self.steps.get() }
     }
 
-    fn exceeded(&self, which: &str) -> GrammarError {
+    fn exceeded(&self, which: &str) -> Error {
         let what = match &*self.tool.borrow() {
             Some(tool) => format!("the schema of the tool `{tool}` makes the grammar larger than the limit"),
             None => "the schema of the answer makes the grammar larger than the limit".to_owned(),
         };
         let field = if self.tool.borrow().is_some() { "tools" } else { "response_format" };
-        GrammarError { field, ..self.limit.exceeded(&what, which) }
+        self.limit.exceeded(&what, which).at(field)
     }
 }
 
@@ -218,7 +217,7 @@ mod tests {
         let told =
             Budget::new(Limit { bytes: 10, nodes: 2 }, &|| true).take(Weight { nodes: 0, bytes: 11 }).unwrap_err();
         assert!(told.message.contains("answer") && told.message.contains("`bytes=10`"), "{told}");
-        assert_eq!(told.field, "response_format");
+        assert_eq!(told.place.as_deref(), Some("response_format"));
     }
 
     #[test]

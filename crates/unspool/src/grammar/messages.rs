@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::error::Error;
 use crate::format::file::{Channels, RouteAs};
 use crate::format::marker::literal_text;
 use crate::format::template::{Part, Slot, Template};
@@ -9,13 +10,13 @@ use crate::render::words::Words;
 use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, is_message};
+use super::fill;
 use super::node::{Avoid, Node};
 use super::params::framed_closer;
 use super::reply::{Wish, content_markup, thought_text};
-use super::{GrammarError, fill};
 
 /// Makes the grammar of a reply: messages with the start of the next one between two, so that each kind of message is said once.
-pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, Error> {
     let messages = Messages { words, channels: words.channels() };
     let start = Node::text(messages.start());
     let before = |piece: &Piece| Node::sequence([piece.closed(), start.clone()]);
@@ -148,8 +149,8 @@ impl<'a> Messages<'a> {
         self.piece(Node::sequence([header.clone(), text]), Some(open), String::new())
     }
 
-    fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, GrammarError> {
-        let call = self.words.calls.first().ok_or_else(|| GrammarError::new("the format shows no call"))?;
+    fn calls(&self, calls: &mut Calls<'_>) -> Result<Piece, Error> {
+        let call = self.words.calls.first().ok_or_else(|| Error::grammar("the format shows no call"))?;
         let written = match self.words.blocks.first() {
             Some(block) => &Template { parts: spliced(block, call) },
             None => call,

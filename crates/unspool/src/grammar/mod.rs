@@ -43,14 +43,14 @@ mod values;
 mod xgrammar;
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::format::file::Level;
 use crate::pair::Pair;
 use crate::render::words::{Thinking, Words};
-use crate::request::{Request, RequestError, ToolChoice};
+use crate::request::{Request, ToolChoice};
 use crate::sample::Sampler;
 
 use calls::{Calls, Function};
@@ -152,37 +152,6 @@ impl Grammar {
     }
 }
 
-/// Why there can be no grammar.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrammarError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// The field of the request that it is about.
-    pub field: &'static str,
-}
-
-impl GrammarError {
-    fn new(message: &str) -> Self {
-        Self { message: message.to_owned(), hint: None, field: "tools" }
-    }
-}
-
-impl fmt::Display for GrammarError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for GrammarError {}
-
-impl From<GrammarError> for RequestError {
-    fn from(error: GrammarError) -> Self {
-        Self { message: error.message, hint: error.hint }
-    }
-}
-
 impl Pair {
     /// The grammar for the replies to a request; `None` if it constrains nothing.
     ///
@@ -190,7 +159,7 @@ impl Pair {
     /// A function or parameter whose name the format cannot write, a named function that is not among the tools, a demand on
     /// a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee; or a grammar larger than
     /// [`Options::limit`].
-    pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, GrammarError> {
+    pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, Error> {
         self.grammar_while(request, options, &|| true)
     }
 
@@ -203,8 +172,8 @@ impl Pair {
         request: &Request,
         options: &Options,
         wanted: &dyn Fn() -> bool,
-    ) -> Result<Option<Grammar>, GrammarError> {
-        let plan = self.formats(request).map_err(|e| GrammarError { hint: e.hint, ..GrammarError::new(&e.message) })?;
+    ) -> Result<Option<Grammar>, Error> {
+        let plan = self.formats(request)?;
         let tools = plan.tools.as_ref().filter(|_| self.gives_calls());
         let scope = Scope::of(request, options, tools.map(|f| f.serve.level).unwrap_or_default());
         let calling = tools.filter(|_| scope.calls);
@@ -212,9 +181,9 @@ impl Pair {
             return Ok(None);
         }
         if plan.checkpoint.is_some() && plan.refuses() {
-            return Err(GrammarError {
+            return Err(Error {
                 hint: Some("serve this model with a parser of its own format".to_owned()),
-                ..GrammarError::new("response_template parsing cannot guarantee the form of a reply")
+                ..Error::grammar("response_template parsing cannot guarantee the form of a reply")
             });
         }
         let budget = Budget::new(options.limit, wanted);
@@ -235,7 +204,7 @@ impl Pair {
             return finished(root, rules, options.with_thought);
         }
         let words = Words::read(plan.reasoning.as_ref(), tools, (request, self.limits()))
-            .map_err(|e| GrammarError::new(&e.to_string()))?;
+            .map_err(|e| Error::grammar(&e.to_string()))?;
         let mut calls = calling.map(|file| Calls {
             words: &words,
             file,
@@ -253,7 +222,7 @@ impl Pair {
 }
 
 /// The grammar of a root and its rules.
-fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar>, GrammarError> {
+fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar>, Error> {
     let budget = rules.budget;
     budget.take(root.weight())?;
     let (root, rules) = tidy::tidied(root, rules.into_nodes(), budget)?;
@@ -265,13 +234,13 @@ fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar
 ///
 /// # Errors
 /// A `json_schema` without a schema.
-pub fn answer_schema(request: &Value) -> Result<Option<Value>, RequestError> {
+pub fn answer_schema(request: &Value) -> Result<Option<Value>, Error> {
     let format = request.get("response_format").filter(|f| !f.is_null());
     match format.and_then(|f| f.get("type")).and_then(Value::as_str) {
         Some("json_object") => return Ok(Some(schema::any_object())),
         Some("json_schema") => {
             let schema = format.and_then(|f| f.pointer("/json_schema/schema"));
-            let missing = || RequestError::new("`response_format.json_schema` has no `schema`");
+            let missing = || Error::request("`response_format.json_schema` has no `schema`");
             return schema.map(|s| Some(s.clone())).ok_or_else(missing);
         }
         _ => {}
@@ -311,7 +280,7 @@ impl Scope {
 }
 
 /// The functions that may be called.
-fn functions(request: &Request, all_strict: bool, budget: &Budget<'_>) -> Result<Vec<Function>, GrammarError> {
+fn functions(request: &Request, all_strict: bool, budget: &Budget<'_>) -> Result<Vec<Function>, Error> {
     let named = match &request.tool_choice {
         ToolChoice::Named(name) => Some(name),
         _ => None,
@@ -325,7 +294,7 @@ fn functions(request: &Request, all_strict: bool, budget: &Budget<'_>) -> Result
     }
     budget.is_for(None);
     match named.filter(|_| all.is_empty()) {
-        Some(name) => Err(GrammarError::new(&format!("`tool_choice` names the function `{name}`, which is no tool"))),
+        Some(name) => Err(Error::grammar(&format!("`tool_choice` names the function `{name}`, which is no tool"))),
         None => Ok(all),
     }
 }

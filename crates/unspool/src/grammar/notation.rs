@@ -6,7 +6,8 @@ use super::node::{Avoid, Node};
 use super::params::ANY_KEY;
 use super::schema::{Place, View};
 use super::values::Notation;
-use super::{GrammarError, avoid, text};
+use super::{avoid, text};
+use crate::error::Error;
 
 /// Python's literals.
 pub(super) struct Python {
@@ -28,13 +29,13 @@ impl Python {
 }
 
 impl Notation for Python {
-    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError> {
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, Error> {
         let quoted = |quote: char| {
             let mut avoid = Avoid::nothing().and([quote.to_string().as_str(), "\\", "\n", "\r"]);
             if !self.closers.is_empty() {
                 avoid = avoid.and([")"]);
             }
-            Ok(match text::bounded(place, schema, &avoid)? {
+            Ok::<_, Error>(match text::bounded(place, schema, &avoid)? {
                 Some(expression) => Node::Regex(format!("{quote}(?:{expression}){quote}")),
                 None => self.quoted(quote),
             })
@@ -136,7 +137,7 @@ impl Gemma<'_> {
 }
 
 impl Notation for Gemma<'_> {
-    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError> {
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, Error> {
         let text = match text::bounded(place, schema, &self.delimiters())? {
             Some(expression) => Node::sequence([Node::Regex(expression), Node::text(self.close)]),
             None => Node::Until { without: self.delimiters().but(&[self.close]), end: self.close.to_owned() },

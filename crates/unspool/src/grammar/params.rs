@@ -4,16 +4,17 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::format::file::{Escape, FormatFile, Trim, Typed};
 use crate::format::template::{Part, Slot, Template};
 use crate::limits::Limits;
 use crate::scan::{Cut, cuts};
 
+use super::fill;
 use super::node::{Avoid, Node};
 use super::rules::Rules;
 use super::schema::{self, Branch, Place, View};
 use super::text;
-use super::{GrammarError, fill};
 
 /// Parameters up to this number may come in any order; of more there are too many orders.
 const ANY_ORDER: usize = 3;
@@ -27,8 +28,8 @@ pub(super) type Member = (Node, bool);
 /// The members of an object, in the order of the schema. `member` makes one of a key and a schema.
 pub(super) fn members<'a>(
     object: &View<'a>,
-    mut member: impl FnMut(&'a str, &'a Value) -> Result<Node, GrammarError>,
-) -> Result<Vec<Member>, GrammarError> {
+    mut member: impl FnMut(&'a str, &'a Value) -> Result<Node, Error>,
+) -> Result<Vec<Member>, Error> {
     let (properties, required) = (object.members(), object.required());
     let needed: HashSet<&str> = required.iter().copied().collect();
     let described: HashSet<&str> = properties.iter().map(|(key, _)| *key).collect();
@@ -46,7 +47,7 @@ pub(super) fn members<'a>(
 }
 
 /// Members with `comma` between two: each required one once, each other one at most once.
-pub(super) fn arranged(mut all: Vec<Member>, comma: &str, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+pub(super) fn arranged(mut all: Vec<Member>, comma: &str, rules: &mut Rules<'_>) -> Result<Node, Error> {
     all.retain(|(node, needed)| *needed || !rules.is_impossible(node));
     if all.len() <= ANY_ORDER {
         // A separator stays in one literal with the key behind it: lexers want one way to read a text.
@@ -63,7 +64,7 @@ pub(super) fn arranged(mut all: Vec<Member>, comma: &str, rules: &mut Rules<'_>)
 }
 
 /// Members in the order of the schema.
-fn in_order(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+fn in_order(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<Node, Error> {
     let first_needed = all.iter().position(|(_, needed)| *needed);
     let (may_begin, later) = all.split_at(first_needed.map_or(all.len(), |at| at + 1));
     let (first, _) = begun(may_begin, comma, rules)?;
@@ -73,7 +74,7 @@ fn in_order(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<Node, 
 
 /// Some members of which the first that is there has no separator before it; and the same members all with one. Of each half
 /// both are said by the whole, so that they take no more than twice as many pieces as there are members.
-fn begun(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<(Node, Node), GrammarError> {
+fn begun(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<(Node, Node), Error> {
     if let [(first, _)] = all {
         return Ok((first.clone(), behind(all, comma)));
     }
@@ -138,7 +139,7 @@ impl<'a> Params<'a> {
     }
 
     /// Arguments that fit a schema.
-    pub(super) fn strict(&self, place: Place<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+    pub(super) fn strict(&self, place: Place<'_>, rules: &mut Rules<'_>) -> Result<Node, Error> {
         let mut all = Vec::new();
         for object in place.objects()? {
             all.push(self.object(place, &object, rules)?);
@@ -146,7 +147,7 @@ impl<'a> Params<'a> {
         Ok(Node::choice(all))
     }
 
-    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, GrammarError> {
+    fn object(&self, place: Place<'_>, object: &View<'_>, rules: &mut Rules<'_>) -> Result<Node, Error> {
         let others = object.get("additionalProperties").unwrap_or(&schema::ANY);
         if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
             let key = Node::Regex(ANY_KEY.to_owned());
@@ -157,7 +158,7 @@ impl<'a> Params<'a> {
     }
 
     /// The parameters that a schema declares, with values of their types, in any number; any where it declares none.
-    pub(super) fn declared(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+    pub(super) fn declared(&self, place: Place<'_>) -> Result<Node, Error> {
         let properties = place.object()?.map(|object| object.members()).unwrap_or_default();
         if properties.is_empty() {
             return self.free(place);
@@ -171,14 +172,14 @@ impl<'a> Params<'a> {
     }
 
     /// Any parameters with any values.
-    pub(super) fn free(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+    pub(super) fn free(&self, place: Place<'_>) -> Result<Node, Error> {
         Ok(self.parameter(&Node::Regex(ANY_KEY.to_owned()), place, &[Branch::Any])?.many())
     }
 
     /// A parameter of a name that the schema says.
-    fn named(&self, key: &str, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
+    fn named(&self, key: &str, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, Error> {
         crate::render::check_key(key, self.file.tools.loose, self.limits)
-            .map_err(|e| GrammarError::new(&format!("parameter `{key}` {}", e.message)))?;
+            .map_err(|e| Error::grammar(&format!("parameter `{key}` {}", e.message)))?;
         self.parameter(&Node::text(self.attribute(key)), place, branches)
     }
 
@@ -192,7 +193,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    fn parameter(&self, key: &Node, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
+    fn parameter(&self, key: &Node, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, Error> {
         let says_string = self.template.has(Slot::String);
         if !says_string && !self.template.has(Slot::Type) {
             return Ok(self.written(key, "", self.slot.one_of(place, branches)?));

@@ -2,16 +2,17 @@
 
 use serde_json::Value;
 
+use crate::error::Error;
 use crate::format::marker::{is_markup, is_word};
 use crate::format::template::{Part, Slot, Template};
 use crate::render::words::{Thinking, Words};
 use crate::scan::{Cut, cuts};
 
 use super::calls::{Calls, Unit};
+use super::fill;
 use super::messages;
 use super::node::{Avoid, Node};
 use super::params::framed_closer;
-use super::{GrammarError, fill};
 
 /// What a reply is asked to be.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,7 @@ pub(super) struct Wish<'a> {
 }
 
 /// Makes the grammar of a reply. `calls`: nothing if the request allows none.
-pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, GrammarError> {
+pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, Error> {
     if words.channels().is_some() || words.contents().any(|c| c.header.is_some()) {
         return messages::reply(words, calls, wish);
     }
@@ -145,7 +146,7 @@ pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
 }
 
 /// A thought before everything else, and the white space behind it. One that is open must be closed, any other may be missing.
-fn thought(words: &Words<'_>, is_open: bool) -> Result<(Node, Node), GrammarError> {
+fn thought(words: &Words<'_>, is_open: bool) -> Result<(Node, Node), Error> {
     let none = (Node::nothing(), Node::nothing());
     let (Some(template), false) = (words.thoughts.first(), words.thinking == Thinking::Unknown) else {
         return Ok(none);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::GrammarError;
 use super::limit::{Budget, Weight};
 use super::node::Node;
+use crate::error::Error;
 
 /// What a rule stands for: where its schema is, and what else it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Ends what was begun. What is small and holds no rule needs none.
-    pub(super) fn end(&mut self, begun: Begun, node: Node) -> Result<Node, GrammarError> {
+    pub(super) fn end(&mut self, begun: Begun, node: Node) -> Result<Node, Error> {
         self.depth -= 1;
         let weight = node.weight();
         self.budget.take(weight)?;
@@ -126,7 +126,7 @@ impl<'a> Rules<'a> {
     }
 
     /// A rule for a node, for it is said more than once.
-    pub(super) fn rule(&mut self, node: Node) -> Result<Node, GrammarError> {
+    pub(super) fn rule(&mut self, node: Node) -> Result<Node, Error> {
         self.depth += 1;
         let at = self.new_rule();
         self.end(Begun { key: None, at }, node)

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::format::file::Escape;
 
 use super::node::{Avoid, Node};
 use super::schema::{Branch, Place, View};
-use super::{GrammarError, avoid, pattern};
+use super::{avoid, pattern};
 
 /// Characters with which no number, container or quoted text begins.
 const NO_VALUE_START: &str = r#"\s\[\{\(\)\]\}0-9+\-.'""#;
@@ -28,23 +29,18 @@ pub(super) struct Slot {
 
 impl Slot {
     /// A value and its end: what is read there fits the schema.
-    pub(super) fn value(&self, place: Place<'_>) -> Result<Node, GrammarError> {
+    pub(super) fn value(&self, place: Place<'_>) -> Result<Node, Error> {
         self.one_of(place, &place.branches()?)
     }
 
     /// A value of one of some branches, and its end.
-    pub(super) fn one_of(&self, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, GrammarError> {
+    pub(super) fn one_of(&self, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, Error> {
         Ok(Node::choice(self.leaves(place, branches, false)?))
     }
 
     /// The values of some branches, each with its end. `nested`: something else that is no text may stand there too, so
     /// that the text must be more than white space.
-    pub(super) fn leaves(
-        &self,
-        place: Place<'_>,
-        branches: &[Branch<'_>],
-        nested: bool,
-    ) -> Result<Vec<Node>, GrammarError> {
+    pub(super) fn leaves(&self, place: Place<'_>, branches: &[Branch<'_>], nested: bool) -> Result<Vec<Node>, Error> {
         let mixed = nested || branches.iter().any(is_bounded);
         let mut out = Vec::new();
         let constants: Vec<Node> = branches.iter().filter_map(|branch| self.constant(branch)).collect();
@@ -91,7 +87,7 @@ impl Slot {
     }
 
     /// A string. `mixed`: its text must not look like a value of another type that the schema bounds.
-    fn text(&self, place: Place<'_>, view: &View<'_>, [mixed, nested]: [bool; 2]) -> Result<Node, GrammarError> {
+    fn text(&self, place: Place<'_>, view: &View<'_>, [mixed, nested]: [bool; 2]) -> Result<Node, Error> {
         let without = self.avoid.clone().and([self.end.as_str()]);
         if let Some(expression) = bounded(place, view, &without)? {
             return Ok(self.ended(Node::Regex(expression)));
@@ -146,7 +142,7 @@ pub(super) fn any_number() -> Node {
 }
 
 /// An expression for a string whose schema bounds its length or says a pattern.
-pub(super) fn bounded(place: Place<'_>, view: &View<'_>, avoid: &Avoid) -> Result<Option<String>, GrammarError> {
+pub(super) fn bounded(place: Place<'_>, view: &View<'_>, avoid: &Avoid) -> Result<Option<String>, Error> {
     if let Some(Value::String(said)) = view.get("pattern") {
         place.weigh_pattern(said)?;
         let whole = pattern::without(said, avoid);

@@ -1,14 +1,14 @@
 //! The rules of a grammar, put in order: what no text fits is left out, what is said once stands where it is said.
 
-use super::GrammarError;
 use super::limit::Budget;
 use super::node::Node;
+use crate::error::Error;
 
 /// A rule that is said once stands where it is said, unless it is as deep as this.
 const DEEPEST: usize = 24;
 
 /// The root and the rules that it needs.
-pub(super) fn tidied(root: Node, rules: Vec<Node>, budget: &Budget<'_>) -> Result<(Node, Vec<Node>), GrammarError> {
+pub(super) fn tidied(root: Node, rules: Vec<Node>, budget: &Budget<'_>) -> Result<(Node, Vec<Node>), Error> {
     let order = Order::of(&root, &rules);
     let possible = possible(&rules, &order, budget)?;
     let mut tidy = Tidy {
@@ -66,7 +66,7 @@ impl Order {
 }
 
 /// For each rule whether some text fits.
-fn possible(rules: &[Node], order: &Order, budget: &Budget<'_>) -> Result<Vec<bool>, GrammarError> {
+fn possible(rules: &[Node], order: &Order, budget: &Budget<'_>) -> Result<Vec<bool>, Error> {
     let mut possible = vec![false; rules.len()];
     loop {
         let mut is_same = true;

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::GrammarError;
 use super::node::Node;
 use super::params::{arranged, members};
 use super::rules::{Begun, Key, Rules};
 use super::schema::{ANY, Branch, Place, View};
 use super::text;
+use crate::error::Error;
 
 /// What a notation looks like.
 pub(super) trait Notation {
     /// A string that fits its schema.
-    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, GrammarError>;
+    fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, Error>;
     /// `null`, `true`, `false`.
     fn word(&self, word: &'static str) -> Node {
         Node::text(word)
@@ -42,7 +42,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// The members of the arguments, with the text between two.
-    pub(super) fn arguments(mut self, strict: bool) -> Result<Node, GrammarError> {
+    pub(super) fn arguments(mut self, strict: bool) -> Result<Node, Error> {
         if !strict {
             return self.open_members(&ANY);
         }
@@ -55,11 +55,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// The members of an object, each made by `key` and its value, with the text between two.
-    pub(super) fn keyed(
-        mut self,
-        object: &View<'a>,
-        key: impl Fn(&str) -> Result<Node, GrammarError>,
-    ) -> Result<Node, GrammarError> {
+    pub(super) fn keyed(mut self, object: &View<'a>, key: impl Fn(&str) -> Result<Node, Error>) -> Result<Node, Error> {
         let all = members(object, |name, schema| Ok(Node::sequence([key(name)?, self.value(schema)?])))?;
         let node = arranged(all, self.notation.comma(), self.rules)?;
         self.finish()?;
@@ -67,14 +63,14 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// One value and what it needs.
-    pub(super) fn single(mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+    pub(super) fn single(mut self, schema: &'a Value) -> Result<Node, Error> {
         let node = self.value(schema)?;
         self.finish()?;
         Ok(node)
     }
 
     /// Makes what was put off.
-    fn finish(&mut self) -> Result<(), GrammarError> {
+    fn finish(&mut self) -> Result<(), Error> {
         while let Some((place, begun)) = self.later.pop() {
             self.rules.resume();
             let node = self.inside(place)?;
@@ -84,7 +80,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// A value that fits a schema.
-    fn value(&mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+    fn value(&mut self, schema: &'a Value) -> Result<Node, Error> {
         let place = self.root.at(schema).target();
         let key = Key::value(place.schema);
         if let Some(known) = self.rules.find(&key) {
@@ -100,7 +96,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         self.rules.end(begun, node)
     }
 
-    fn inside(&mut self, place: Place<'a>) -> Result<Node, GrammarError> {
+    fn inside(&mut self, place: Place<'a>) -> Result<Node, Error> {
         let mut all = Vec::new();
         for branch in place.shared_branches()? {
             match branch {
@@ -115,7 +111,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// A string; one without bounds is the same everywhere.
-    fn text(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, GrammarError> {
+    fn text(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, Error> {
         if ["pattern", "minLength", "maxLength"].iter().any(|key| view.has(key)) {
             return self.notation.string(place, view);
         }
@@ -127,7 +123,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         self.rules.end(begun, node)
     }
 
-    fn anything(&mut self) -> Result<Node, GrammarError> {
+    fn anything(&mut self) -> Result<Node, Error> {
         if let Some(rule) = self.rules.find(&Key::Anything) {
             return Ok(rule);
         }
@@ -141,7 +137,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         self.rules.end(begun, Node::choice(all))
     }
 
-    fn typed(&mut self, name: &str, view: &View<'a>) -> Result<Node, GrammarError> {
+    fn typed(&mut self, name: &str, view: &View<'a>) -> Result<Node, Error> {
         Ok(match name {
             "null" => self.notation.word("null"),
             "boolean" => Node::choice([self.notation.word("true"), self.notation.word("false")]),
@@ -151,7 +147,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         })
     }
 
-    fn array(&mut self, view: &View<'a>) -> Result<Node, GrammarError> {
+    fn array(&mut self, view: &View<'a>) -> Result<Node, Error> {
         let size = |key: &str| view.size(key).and_then(|n| usize::try_from(n).ok());
         let (least, most) = (size("minItems").unwrap_or(0), size("maxItems"));
         let first = view.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -179,7 +175,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
     }
 
     /// An object; the same schema is the same rule wherever it stands.
-    fn object(&mut self, view: &View<'a>) -> Result<Node, GrammarError> {
+    fn object(&mut self, view: &View<'a>) -> Result<Node, Error> {
         let key = view.source().map(|source| Key::Members(std::ptr::from_ref(source).addr()));
         if let Some(known) = key.as_ref().and_then(|key| self.rules.find(key)) {
             return Ok(known);
@@ -192,7 +188,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         }
     }
 
-    fn object_members(&mut self, object: &View<'a>) -> Result<Node, GrammarError> {
+    fn object_members(&mut self, object: &View<'a>) -> Result<Node, Error> {
         let others = object.get("additionalProperties").unwrap_or(&ANY);
         if !object.has("properties") && object.required().is_empty() && *others != Value::Bool(false) {
             return self.open_members(others);
@@ -201,14 +197,14 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
             let key_node = self
                 .notation
                 .key(key)
-                .ok_or_else(|| GrammarError::new(&format!("parameter `{key}` is no key that the format can write")))?;
+                .ok_or_else(|| Error::grammar(&format!("parameter `{key}` is no key that the format can write")))?;
             Ok(Node::sequence([key_node, self.value(schema)?]))
         })?;
         arranged(all, self.notation.comma(), self.rules)
     }
 
     /// Members of any names, with values that fit a schema.
-    fn open_members(&mut self, schema: &'a Value) -> Result<Node, GrammarError> {
+    fn open_members(&mut self, schema: &'a Value) -> Result<Node, Error> {
         let value = self.value(schema)?;
         let member = Node::sequence([self.notation.any_key(), value]);
         separated(member, (0, None), self.notation.comma(), self.rules)
@@ -225,7 +221,7 @@ pub(super) fn separated(
     (least, most): (usize, Option<usize>),
     between: &str,
     rules: &mut Rules<'_>,
-) -> Result<Node, GrammarError> {
+) -> Result<Node, Error> {
     if most == Some(0) {
         return Ok(Node::nothing());
     }

@@ -1,30 +1,31 @@
-//! A request that comes when its reply has begun.
+//! A request that arrives after its reply has begun.
 
 use super::Parser;
+use crate::error::Error;
 use crate::flow::state::{Mode, Place};
-use crate::request::{Request, RequestError};
+use crate::request::Request;
 
 impl Parser {
-    /// Takes a request in the place of the one that the parser was made with, for callers that hear of it late. Its tools, its
-    /// choice, `parallel_tool_calls`, `include_reasoning` and what it says of ids count from here on. Its thinking switches do
-    /// not: they have said where the reply begins.
+    /// Replaces the parser's request, for callers that learn it late. Its tools, `tool_choice`, `parallel_tool_calls`,
+    /// `include_reasoning` and id settings apply from here on. Its thinking switches do not, because they determined
+    /// where the reply begins.
     ///
     /// # Errors
-    /// Something was decided already that depends on it: a call has begun, or reasoning was given or kept that it would not.
-    /// The parser is then as it was.
-    pub fn set_request(&mut self, request: &Request) -> Result<(), RequestError> {
+    /// The parser has already decided something that depends on the request: a call has begun, or reasoning was emitted
+    /// or held that should not be. The parser is then unchanged.
+    pub fn set_request(&mut self, request: &Request) -> Result<(), Error> {
         let request_options = self.request_options.clone().of(request);
         let state = &self.memory.state;
         let undecided = match state.mode {
             Mode::Text => true,
-            // Which openings count depends on the choice.
+            // The choice determines which headers count.
             Mode::Header(_) | Mode::BeforeName(_) | Mode::Skip(_) => {
                 request_options.choice == self.request_options.choice
             }
             Mode::Body(_) | Mode::Closers { .. } | Mode::BlockClosed { .. } => false,
         };
         let late = |what: &str| {
-            Err(RequestError::new(&format!("the request comes too late: {what}"))
+            Err(Error::request(&format!("the request comes too late: {what}"))
                 .hint("make the parser with the request, or set it before the first call"))
         };
         let passed_on = self.request_options.mute && (state.place == Place::Raw || state.opener_is_text);

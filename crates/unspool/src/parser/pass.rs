@@ -1,4 +1,4 @@
-//! Deltas that need no window, and their tokens no queue.
+//! Deltas that need no window, and whose tokens need no queue.
 
 use super::Parser;
 use crate::align;
@@ -9,7 +9,7 @@ use crate::flow::pass::{Field, Passing};
 use crate::span::Span;
 
 impl Parser {
-    /// Text of so many ordinary tokens; none: their ids are not known.
+    /// Text of a number of ordinary tokens; none: their ids are unknown.
     #[inline]
     pub(super) fn push_ordinary(&mut self, text: &str, count: usize, sink: &mut impl Sink) {
         if count > 0 {
@@ -26,8 +26,8 @@ impl Parser {
         self.feed(text, Eof::No, sink);
     }
 
-    /// Gives out a delta that goes on with what came before and begins nothing; false if it may. `count`: the tokens that it is,
-    /// if they are not entered yet.
+    /// Emits a delta that continues the previous text and begins nothing; returns false if it may begin something.
+    /// `count`: its number of tokens, if they are not added yet.
     #[inline]
     pub(super) fn pass(&mut self, text: &str, count: Option<usize>, sink: &mut impl Sink) -> bool {
         let memory = &mut self.memory;
@@ -56,7 +56,7 @@ impl Parser {
         true
     }
 
-    /// The same where white space at the end of what has come may be the edge of a piece: it is held.
+    /// The same if white space at the end of the text may be the edge of a piece: that is held.
     pub(super) fn pass_edge(&mut self, text: &str, sink: &mut impl Sink) -> bool {
         let memory = &mut self.memory;
         if text.is_empty() || self.machine.is_some() {
@@ -82,7 +82,7 @@ impl Parser {
     }
 }
 
-/// Says a piece of a field, which stands at this offset in the output.
+/// Emits a piece of a field at this offset of the output.
 #[inline]
 fn say(field: Field, (text, at): (&str, u64), request_options: &RequestOptions, sink: &mut impl Sink) {
     let span = Span::of(at, text);

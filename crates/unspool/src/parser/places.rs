@@ -1,4 +1,4 @@
-//! Where things stand, counted in tokens and in characters.
+//! Positions in the output, counted in tokens and in characters.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use crate::span::Span;
 use crate::spans::{Spans, TokenKind};
 
 impl Parser {
-    /// Keeps from here on where each token stands, for [`Parser::token_range`]: 16 bytes a token.
+    /// Records the position of each token from here on, for [`Parser::token_range`]: 16 bytes per token.
     #[must_use]
     pub fn keep_tokens(mut self) -> Self {
         self.memory.tokens.starts = Some(Vec::new());
         self
     }
 
-    /// Counts characters from here on, for [`Parser::char_range`]: 24 bytes wherever the length of characters changes.
+    /// Counts characters from here on, for [`Parser::char_range`]: 24 bytes for each change of character length.
     #[must_use]
     pub fn keep_chars(mut self) -> Self {
         self.memory.chars = Some(Chars::default());
         self
     }
 
-    /// Text that is read now.
+    /// Counts the text that is read now.
     #[inline]
     pub(super) fn count_chars(&mut self, text: &str) {
         if let Some(chars) = &mut self.memory.chars {
@@ -37,15 +37,15 @@ impl Parser {
         Some(start..end)
     }
 
-    /// The tokens of a range of the output, as half-open indices of output tokens; one that a border cuts belongs to both sides.
-    /// `None` without ids, or without [`Parser::keep_tokens`].
+    /// The tokens of a range of the output, as half-open indices of output tokens; a token that a boundary cuts belongs
+    /// to both sides. `None` without ids, or without [`Parser::keep_tokens`].
     #[must_use]
     pub fn token_range(&self, span: Span) -> Option<Range<u64>> {
         self.memory.tokens.range(span)
     }
 
-    /// What each output token is, in order. A token that is partly markup has the kind of its text, one of two fields that of the later.
-    /// `None` without ids, or without [`Parser::keep_tokens`].
+    /// The kind of each output token, in order. A token that is partly markup has the kind of its text; one in two
+    /// fields has that of the later. `None` without ids, or without [`Parser::keep_tokens`].
     #[must_use]
     pub fn token_kinds(&self, spans: &Spans) -> Option<Vec<TokenKind>> {
         let mut kinds = vec![TokenKind::Markup; self.memory.tokens.kept()?];

@@ -22,7 +22,7 @@ use super::words::Words;
 /// Members of an object in order.
 pub(super) type Members<'a> = [(String, &'a RawValue)];
 
-/// What a format says of its argument syntax.
+/// The format's settings for its argument syntax.
 pub(super) struct Syntax<'a> {
     words: &'a Words<'a>,
     file: &'a Format,
@@ -35,7 +35,7 @@ impl<'a> Syntax<'a> {
         Self { words, file, structure: words.in_value() }
     }
 
-    /// The bounds of who reads what is written.
+    /// The limits of the parser that will read the output.
     pub(super) fn limits(&self) -> &'a Limits {
         self.words.limits
     }
@@ -46,16 +46,16 @@ impl<'a> Syntax<'a> {
     }
 }
 
-/// One call's arguments on the way out.
+/// The arguments of one call.
 #[derive(Clone, Copy)]
 pub(super) struct Cx<'a> {
     pub(super) syntax: &'a Syntax<'a>,
-    /// Schema of the function, if the request knows it.
+    /// Schema of the function, if the request has it.
     pub(super) schema: Option<&'a FunctionSchema>,
 }
 
 impl Cx<'_> {
-    /// Writes the arguments as this slot's syntax has them.
+    /// Writes the arguments in the syntax of this slot.
     pub(super) fn write(&self, slot: Slot, arguments: &Members<'_>, out: &mut String) -> Result<(), RenderError> {
         match slot {
             Slot::Params => params::write(self, arguments, out),
@@ -67,7 +67,7 @@ impl Cx<'_> {
     }
 }
 
-/// Writes text, its markup as entities if the format has them; quotes are markup only in attributes.
+/// Writes text, with markup as entities if the format has them; quotes are markup only in attributes.
 fn escape(how: Escape, text: &str, quotes: bool, out: &mut String) {
     if how == Escape::None {
         out.push_str(text);
@@ -84,7 +84,7 @@ fn escape(how: Escape, text: &str, quotes: bool, out: &mut String) {
     }
 }
 
-/// Checks that a key can stand in a tag.
+/// Checks that a key is valid in a tag.
 pub(crate) fn check_key(key: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", format!("is no key that the format can write: it {why}")));
     if key.is_empty() {

@@ -1,4 +1,4 @@
-//! Calls: blocks, heads, ids.
+//! Calls: blocks, headers, ids.
 
 use std::borrow::Cow;
 
@@ -54,7 +54,7 @@ struct Calls<'a> {
     syntax: Syntax<'a>,
 }
 
-/// What one filling of the call template writes.
+/// The output of one filling of the call template.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     calls: &'a [ToolCall],
@@ -92,7 +92,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// Length of what is written before a call's arguments, id and index at their longest.
+    /// Length of the text before a call's arguments, with maximum length of id and index.
     fn opening(&self, call: &ToolCall) -> usize {
         let block = self.words.blocks.first().map_or(&[][..], |block| block.before(|s| s == Slot::Calls));
         let parts = block.iter().chain(self.template.before(Slot::is_body));
@@ -112,7 +112,7 @@ impl<'a> Calls<'a> {
             .sum()
     }
 
-    /// Whether calls are written as one JSON list.
+    /// Whether calls form one JSON list.
     fn in_list(&self) -> bool {
         let has_separator = self.file.tools.between.iter().any(|s| !s.is_empty());
         let container = self.file.tools.envelope.container;
@@ -120,7 +120,7 @@ impl<'a> Calls<'a> {
             && (container == Container::Array || container == Container::Either && !has_separator)
     }
 
-    /// The runs of calls that one filling of the call template writes: one each, or all in one list.
+    /// The runs of calls that share one filling of the call template: single calls, or all in one list.
     fn runs(&self) -> Vec<Run<'a>> {
         let size = if self.in_list() { self.calls.len() } else { 1 };
         self.calls.chunks(size).enumerate().map(|(i, calls)| Run { calls, first: i * size }).collect()
@@ -146,8 +146,8 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// A template with the message around it, where replies are messages and the template shows none: that of an answer,
-    /// but to the function.
+    /// A template with the surrounding message, if replies are messages and the template shows none: the message of an
+    /// answer, addressed to the function.
     fn message(&self, template: &'a Template, run: Run<'_>) -> Cow<'a, [Part]> {
         let parts = Cow::Borrowed(&template.parts[..]);
         let Some(channels) = self.words.channels() else { return parts };
@@ -159,7 +159,7 @@ impl<'a> Calls<'a> {
         self.file.tools.between.first().map_or("", String::as_str)
     }
 
-    /// The id as the template of native ids shapes it; the call's own if it has that shape.
+    /// The id in the shape of native ids; the call's own if it has that shape.
     fn id(&self, call: &ToolCall, position: usize) -> Result<String, RenderError> {
         let Some(shape) = &self.file.syntax.call_id else {
             let plain = !call.id.is_empty() && !call.id.bytes().any(ends_name) && call.id.trim() == call.id;
@@ -287,7 +287,7 @@ impl Fill for HeaderWriter<'_> {
     }
 }
 
-/// Checks that a name can stand in every kind of head.
+/// Checks that a name is valid in every kind of header.
 pub(crate) fn check_name(name: &str, loose: bool, limits: &Limits) -> Result<(), RenderError> {
     let refuse = |why: &str| Err(RenderError::at("", why));
     if name.is_empty() {
@@ -305,7 +305,7 @@ pub(crate) fn check_name(name: &str, loose: bool, limits: &Limits) -> Result<(),
     Ok(())
 }
 
-/// A template with the message of an answer around it, but to a function; nothing if it shows a message itself.
+/// A template with the message of an answer around it, addressed to a function; `None` if it shows a message itself.
 pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Template, name: &str) -> Option<Vec<Part>> {
     if template.first_literal().is_some_and(|l| l.starts_with(&channels.start)) {
         return None;
@@ -321,13 +321,13 @@ pub(crate) fn addressed(channels: &Channels, frame: &Template, template: &Templa
     Some(message)
 }
 
-/// Whether messages to this name are no calls.
+/// Whether messages to this name are not calls.
 fn is_addressee(name: &str, channels: &Channels) -> bool {
     let routed = channels.route.iter().flat_map(|r| r.to.iter().flatten()).any(|to| to == name);
     routed || channels.calls.is_none() && channels.builtin.iter().any(|b| b == name)
 }
 
-/// Whether a call's id is what the template of native ids makes of its name and some index.
+/// Whether a call's id has the shape of native ids for its name and some index.
 fn id_fits(shape: &Template, call: &ToolCall) -> bool {
     let mut rest = call.id.as_str();
     for part in &shape.parts {
@@ -346,7 +346,7 @@ fn id_fits(shape: &Template, call: &ToolCall) -> bool {
     rest.is_empty()
 }
 
-/// The name for a native id, in which text of the template ends it.
+/// The name for a native id, which text of the template ends.
 fn native_name<'n>(shape: &Template, name: &'n str) -> Result<&'n str, RenderError> {
     let refuse =
         |text: &str| Err(RenderError::at("name", format!("has {text:?}, which belongs to native ids of the format")));

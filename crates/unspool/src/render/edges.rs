@@ -1,4 +1,4 @@
-//! White space that reading drops beside markup is not written.
+//! Omits white space that the parser drops next to markup.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use crate::scan::blanks;
 
 use super::words::{Thinking, Words};
 
-/// The message without the white space that its reader drops: around a thought, and of the answer before a call and behind
-/// a thought. Formats of messages, frames and thoughts that are content keep theirs.
+/// The message without the white space that the parser drops: around a thought, and in the answer before a call and
+/// after a thought. Formats of messages, frames, and thoughts that are content keep theirs.
 pub(super) fn trimmed<'m>(words: &Words<'_>, message: &'m Message) -> Cow<'m, Message> {
     if words.channels().is_some()
         || words.files().any(|f| f.start.state == StartState::Header || gives_thoughts(f.reasoning.into))
@@ -37,7 +37,7 @@ fn gives_thoughts(into: Into) -> bool {
     into == Into::Content
 }
 
-/// The text without white space at these ends; a run that is longer than the limit is text.
+/// The text without white space at these ends; a run beyond the limit is text.
 fn trim<'t>(text: &'t str, (front, back): (bool, bool), limits: &Limits) -> &'t str {
     let short = |rest: &'t str, whole: &'t str| if whole.len() - rest.len() > limits.blank { whole } else { rest };
     let text = if back { short(trim_end(text), text) } else { text };
@@ -49,7 +49,7 @@ fn trim_end(text: &str) -> &str {
     &text[..text.len() - run]
 }
 
-/// The text behind a thought: without its white space up to and with the last line break.
+/// The text after a thought, without its white space up to the last line break, inclusive.
 fn behind<'t>(text: &'t str, limits: &Limits) -> &'t str {
     let run = blanks(text.as_bytes());
     if run > limits.blank {

@@ -1,4 +1,4 @@
-//! What a format reads as markup, and whether a text has some of it.
+//! A format's markup, and a check whether a text contains any.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::format::template::{Part, Slot};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
 
-/// Literals that a text must not have.
+/// Literals that a text must not contain.
 #[derive(Debug, Default)]
 pub(crate) struct Literals {
     list: Vec<Literal>,
@@ -16,12 +16,12 @@ pub(crate) struct Literals {
 }
 
 impl Literals {
-    /// No literals yet. `loose`: blanks may stand inside their tags.
+    /// No literals yet. `loose`: blanks are allowed inside their tags.
     pub(crate) fn new(loose: bool) -> Self {
         Self { list: Vec::new(), loose }
     }
 
-    /// Adds literals; empty ones are no literals.
+    /// Adds literals; ignores empty ones.
     pub(crate) fn add(&mut self, texts: impl IntoIterator<Item = impl AsRef<str>>) {
         for text in texts {
             let text = text.as_ref().trim();
@@ -36,7 +36,7 @@ impl Literals {
         self.list.iter().map(Literal::text)
     }
 
-    /// The first literal that begins in `text`; it may end in what is written `after` it.
+    /// The first literal that begins in `text`; it may end in the text `after` it.
     pub(crate) fn within(&self, text: &str, after: &str) -> Option<&str> {
         let longest = self.list.iter().map(Literal::longest).max().unwrap_or(0);
         let joined = joined(text, after, longest);
@@ -47,42 +47,42 @@ impl Literals {
     }
 }
 
-/// `text` and the beginning of what comes after it: as much as can belong to a literal or head that begins in `text`.
+/// `text` and as much of the following text as can belong to a literal or header that begins in `text`.
 fn joined(text: &str, after: &str, most: usize) -> String {
     let most = after.len().min(most);
     let end = (0..=most).rev().find(|i| after.is_char_boundary(*i)).unwrap_or(0);
     format!("{text}{}", &after[..end])
 }
 
-/// How a call may begin whose literal is none by itself.
+/// The beginning of a call whose literal alone is not markup.
 #[derive(Debug)]
 pub(crate) struct HeaderPattern {
     header: Program,
     body: Option<Slot>,
     container: Container,
-    /// It counts only where nothing precedes.
+    /// It counts only if nothing precedes it.
     only_at_start: bool,
 }
 
 impl HeaderPattern {
-    /// The opening of calls written with these parts up to the body.
+    /// The header of calls with these parts up to the body.
     pub(crate) fn new(parts: &[Part], body: Option<Slot>, loose: bool) -> Self {
         Self { header: Program::new(parts, loose), body, container: Container::default(), only_at_start: false }
     }
 
-    /// What the JSON of an envelope is.
+    /// Sets the JSON container of an envelope.
     pub(crate) fn container(mut self, container: Container) -> Self {
         self.container = container;
         self
     }
 
-    /// Whether it counts only where nothing precedes.
+    /// Sets whether it counts only if nothing precedes it.
     pub(crate) fn only_at_start(mut self, only: bool) -> Self {
         self.only_at_start = only;
         self
     }
 
-    /// Whether a call may begin in `text`, and perhaps go on in what is written `after` it.
+    /// Whether a call may begin in `text`, and possibly continue in the text `after` it.
     pub(crate) fn begins_in(&self, text: &str, after: &str, limits: &Limits) -> bool {
         let joined = joined(text, after, limits.header);
         let places = if self.only_at_start { blanks(text.as_bytes())..text.len() } else { 0..text.len() };
@@ -96,7 +96,7 @@ impl HeaderPattern {
 
     fn fits(&self, joined: &str, at: usize, limits: &Limits) -> bool {
         let rest = &joined[at..];
-        // An opener that stands there twice counts once.
+        // A repeated opener counts once.
         if let Some(opener) = self.header.first_literal()
             && let Match::Full(n) = opener.at(rest.as_bytes())
         {
@@ -120,8 +120,8 @@ impl HeaderPattern {
     }
 }
 
-/// Whether JSON in `text` may be a call where calls have no marker: it has one of `keys`. `more`: calls follow, so that
-/// JSON which `text` leaves open would swallow them.
+/// Whether JSON in `text` may be a call if calls have no marker: it has one of `keys`. `more`: calls follow, so JSON
+/// that `text` leaves open would swallow them.
 pub(crate) fn json_may_call(text: &str, keys: &[String], more: bool) -> bool {
     let mut at = 0;
     while let Some(start) = next_json(text, at, more) {
@@ -138,7 +138,7 @@ pub(crate) fn json_may_call(text: &str, keys: &[String], more: bool) -> bool {
     false
 }
 
-/// The next place at or after `from` where a JSON object or list begins.
+/// The next position at or after `from` where a JSON object or list begins.
 fn next_json(text: &str, from: usize, more: bool) -> Option<usize> {
     let brackets = text[from..].bytes().enumerate().filter(|(_, b)| matches!(b, b'{' | b'['));
     brackets.map(|(i, _)| from + i).find(|at| begins_json(&text[*at..], more))
@@ -157,7 +157,7 @@ fn begins_json(text: &str, more: bool) -> bool {
     }
 }
 
-/// Where the brackets close with which `text` begins; those inside strings do not count.
+/// The position where the first brackets of `text` close; those inside strings do not count.
 fn end_of_json(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (i, byte) in text.bytes().enumerate() {

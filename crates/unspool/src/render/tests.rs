@@ -1,4 +1,4 @@
-//! What is written, format by format, against texts written by hand.
+//! The renderer's output for each format, compared with texts written by hand.
 
 mod channels;
 mod envelope;
@@ -24,7 +24,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: arguments.to_owned(), complete: true, ..ToolCall::default() }
 }
 
-/// The two calls that most texts show.
+/// The two calls in most texts.
 fn two_calls() -> Vec<ToolCall> {
     vec![call("tide", r#"{"port": "Looe", "days": 3}"#), call("ping", "{}")]
 }
@@ -52,7 +52,7 @@ fn request(fields: Value) -> Request {
     Request::from_openai(&all).unwrap()
 }
 
-/// A pair of names and a message, on the way to a text.
+/// A pair of names and a message to render.
 #[derive(Clone)]
 struct Case {
     reasoning: Option<String>,
@@ -63,7 +63,7 @@ struct Case {
     limits: Limits,
 }
 
-/// The case of one name for both halves, as far as it is one of a half.
+/// The case of one name for each half that has it.
 fn of(reasoning: &str, tools: &str) -> Case {
     let half = |name: &str| Some(name.to_owned()).filter(|n| !n.is_empty());
     Case {
@@ -101,13 +101,13 @@ impl Case {
         self
     }
 
-    /// Words that the format's file shall have.
+    /// Changes the format's keys.
     fn words(mut self, words: fn(&mut FormatFile)) -> Self {
         self.words = words;
         self
     }
 
-    /// Bounds of who reads the text.
+    /// Sets the parser's limits.
     fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -126,12 +126,12 @@ impl Case {
         render((reasoning.as_ref(), tools.as_ref()), &self.limits, &self.message, &request)
     }
 
-    /// The text that is written.
+    /// The rendered text.
     fn text(&self) -> String {
         self.result().unwrap_or_else(|e| panic!("refused: {e}"))
     }
 
-    /// Where the value stands that is refused.
+    /// The path of the refused value.
     fn refused(&self) -> String {
         match self.result() {
             Ok(text) => panic!("written: {text:?}"),

@@ -1,4 +1,4 @@
-//! Thought and answer.
+//! Reasoning and content.
 
 use crate::format::file::{Filter, Opener};
 use crate::format::template::{Part, Slot};
@@ -14,7 +14,7 @@ use crate::format::marker::literal_text;
 const THOUGHT: &str = "reasoning";
 const ANSWER: &str = "content";
 
-/// Writes the thought; where a reply begins in a thought, also an empty one. Gives back where its text ends.
+/// Writes the thought; if a reply begins in a thought, also an empty one. Returns the end of its text.
 pub(super) fn write_thought(
     writer: &mut Writer<'_>,
     words: &Words<'_>,
@@ -37,7 +37,7 @@ pub(super) fn write_thought(
     writer.text(parts, text)
 }
 
-/// Checks that the thought is read as it was meant. `follows`: what is written behind it.
+/// Checks that the thought parses back. `follows`: the text after it.
 pub(super) fn check_thought(
     words: &Words<'_>,
     message: &Message,
@@ -70,7 +70,7 @@ pub(super) fn check_thought(
     check_filters(THOUGHT, text, words)
 }
 
-/// Writes the answer, in its frame if the format has frames. Gives back where its text ends.
+/// Writes the answer, in its frame if the format has frames. Returns the end of its text.
 pub(super) fn write_answer(
     writer: &mut Writer<'_>,
     words: &Words<'_>,
@@ -83,14 +83,14 @@ pub(super) fn write_answer(
     if text.is_empty() {
         return Ok(0);
     }
-    // A thought that is content stands before any frame.
+    // A thought that is content precedes any frame.
     match words.frames.first().filter(|_| !words.thinks_in_content()) {
         Some(frame) => writer.text(&frame.parts, text),
         None => writer.text(&[Part::Slot(Slot::Content)], text),
     }
 }
 
-/// Where thoughts are given as content, the opener that the prompt wrote is put in front: the reply itself has it not.
+/// If thoughts are content, the parser prepends the opener that the prompt wrote; the reply itself does not have it.
 fn behind_opener<'m>(words: &Words<'_>, message: &'m Message) -> Result<&'m str, RenderError> {
     let opener = words.thoughts.first().map(|t| literal_text(t.before(|s| s == Slot::Thought))).unwrap_or_default();
     match message.content.strip_prefix(opener.as_str()) {
@@ -103,7 +103,7 @@ fn behind_opener<'m>(words: &Words<'_>, message: &'m Message) -> Result<&'m str,
     }
 }
 
-/// Checks that the answer is read as it was meant. `follows`: what is written behind it.
+/// Checks that the answer parses back. `follows`: the text after it.
 pub(super) fn check_answer(
     words: &Words<'_>,
     message: &Message,
@@ -140,7 +140,7 @@ pub(super) fn check_answer(
     Ok(())
 }
 
-/// Whether text that holds thoughts ends inside one that what `follows` does not end.
+/// Whether text with thoughts ends inside one that `follows` does not end.
 fn leaves_a_thought_open(words: &Words<'_>, text: &str, follows: &str) -> bool {
     let Some(file) = words.reasoning.filter(|_| words.thinks_in_content()) else { return false };
     let ended = file.reasoning.ends.iter().any(|end| follows.trim_start().starts_with(end.trim()));

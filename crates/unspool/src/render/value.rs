@@ -1,4 +1,4 @@
-//! JSON values as they are written: keys in order, repeats and digits kept.
+//! JSON values as written: keys in order, with repeated keys and all digits.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::RenderError;
 
-/// A JSON value, opened by one level.
+/// A JSON value, parsed by one level.
 #[derive(Debug)]
 pub(super) enum Json<'a> {
     Null,
@@ -20,10 +20,10 @@ pub(super) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Opens a value.
+    /// Parses one level of a value.
     pub(super) fn open(raw: &'a RawValue) -> Result<Self, RenderError> {
         let text = raw.get();
-        let unreadable = |e: serde_json::Error| RenderError::at("", format!("is no JSON that can be read: {e}"));
+        let unreadable = |e: serde_json::Error| RenderError::at("", format!("is not readable JSON: {e}"));
         Ok(match text.as_bytes().first() {
             Some(b'n') => Self::Null,
             Some(b't') => Self::Bool(true),
@@ -48,14 +48,14 @@ impl<'a> Json<'a> {
     }
 }
 
-/// The arguments of a call, opened: an object's members in order.
+/// Parses the arguments of a call into an object's members, in order.
 pub(super) fn arguments(text: &str) -> Result<Vec<(String, &RawValue)>, RenderError> {
     let members: Members<'_> = serde_json::from_str(text)
         .map_err(|e| RenderError::at("", format!("must be the JSON text of an object: {e}")))?;
     Ok(members.0)
 }
 
-/// Checks that the arguments of a call are the JSON text of an object, nested at most `depth` levels.
+/// Checks that a call's arguments are the JSON text of an object, nested at most `depth` levels.
 pub(super) fn check(text: &str, depth: usize) -> Result<(), RenderError> {
     arguments(text)?;
     if nesting(text) > depth {
@@ -64,7 +64,7 @@ pub(super) fn check(text: &str, depth: usize) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// How deep JSON text nests.
+/// The nesting depth of JSON text.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0_usize, false, false);
     for byte in text.bytes() {
@@ -83,12 +83,12 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Whether a number fits a double. Where values are not JSON, a greater one is read as text.
+/// Whether a number fits a double. If values are not JSON, a greater one is read as text.
 pub(super) fn fits_double(digits: &str) -> bool {
     !digits.contains(['.', 'e', 'E']) || digits.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// The first key that comes twice.
+/// The first key that occurs twice.
 pub(super) fn repeated<'k>(members: &'k [(String, &RawValue)]) -> Option<&'k str> {
     let mut seen = std::collections::HashSet::new();
     members.iter().map(|(key, _)| key.as_str()).find(|key| !seen.insert(*key))

@@ -1,4 +1,4 @@
-//! The words of a pair, as writing needs them: templates read, markup collected.
+//! The keys of a pair for the renderer: parsed templates and collected markup.
 
 use crate::format::file::{Channels, Content, Into, Off, StartState, Where};
 use crate::format::marker::{is_markup, is_word, literal_text};
@@ -12,10 +12,10 @@ use crate::switches::{kwargs, thinks};
 use super::RenderError;
 use super::markup::{HeaderPattern, Literals};
 
-/// How thinking stands when the reply begins.
+/// The state of thinking at the start of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinking {
-    /// Its markers are unknown.
+    /// Its markers are text.
     Unknown,
     /// A thought may come.
     Possible,
@@ -23,12 +23,12 @@ pub(crate) enum Thinking {
     Open,
 }
 
-/// The halves of a pair, and the words of both.
+/// The halves of a pair, and the keys of both.
 #[derive(Debug)]
 pub(crate) struct Words<'a> {
     pub(crate) reasoning: Option<&'a Format>,
     pub(crate) tools: Option<&'a Format>,
-    /// The bounds of who reads what is written.
+    /// The limits of the parser that will read the output.
     pub(crate) limits: &'a Limits,
     pub(crate) thinking: Thinking,
     pub(crate) thoughts: &'a [Template],
@@ -60,33 +60,33 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The files of the pair; one that is both halves comes once.
+    /// The files of the pair; a file for both halves comes once.
     pub(crate) fn files(&self) -> impl Iterator<Item = &'a Format> {
         let second = self.tools.filter(|t| self.reasoning.is_none_or(|r| !std::ptr::eq(r, *t)));
         self.reasoning.into_iter().chain(second)
     }
 
-    /// What the files say of content.
+    /// The files' settings for content.
     pub(crate) fn contents(&self) -> impl Iterator<Item = &'a Content> {
         self.files().map(|f| &f.content)
     }
 
-    /// How messages are read, if the format is one of messages.
+    /// The settings for messages, if the format is one of messages.
     pub(crate) fn channels(&self) -> Option<&'a Channels> {
         self.files().find_map(|f| f.channels.as_ref())
     }
 
-    /// Whether blanks may stand inside tags.
+    /// Whether blanks are allowed inside tags.
     pub(crate) fn loose(&self) -> bool {
         self.files().any(|f| f.tools.loose)
     }
 
-    /// Whether thoughts are given as content.
+    /// Whether thoughts are content.
     pub(crate) fn thinks_in_content(&self) -> bool {
         self.reasoning.is_some_and(|f| f.reasoning.into == Into::Content)
     }
 
-    /// What ends or changes a thought.
+    /// Markup that ends or changes a thought.
     pub(crate) fn in_thought(&self) -> Literals {
         let mut literals = self.thinking_markers();
         if let Some(file) = self.reasoning {
@@ -96,7 +96,7 @@ impl<'a> Words<'a> {
         literals
     }
 
-    /// What is no plain content.
+    /// Markup that plain content must not contain.
     pub(crate) fn in_content(&self) -> Literals {
         let mut literals = match self.thinking {
             Thinking::Unknown => Literals::new(self.loose()),
@@ -111,7 +111,7 @@ impl<'a> Words<'a> {
         literals
     }
 
-    /// What is structure inside a value: the tags of parameters, calls and blocks, but not the value's own closer.
+    /// Structure inside a value: the tags of parameters, calls and blocks, but not the value's own closer.
     pub(crate) fn in_value(&self) -> Literals {
         let mut literals = Literals::new(self.loose());
         literals.add(self.params.iter().filter_map(Template::first_literal).filter(|l| is_markup(l)));
@@ -119,7 +119,8 @@ impl<'a> Words<'a> {
         literals
     }
 
-    /// A block's closers that are no punctuation: right behind a call's bracket they end it, although a string is open.
+    /// A block's closers that are not punctuation: directly after a call's bracket they end it, even inside an open
+    /// string.
     pub(crate) fn block_ends(&self) -> Vec<String> {
         let close = |block: &Template| literal_text(block.after(|s| s == Slot::Calls));
         let mut out = Vec::new();
@@ -162,7 +163,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How calls begin whose opener is no markup by itself.
+    /// The beginnings of calls whose opener is not markup by itself.
     pub(crate) fn plain_headers(&self) -> Vec<HeaderPattern> {
         let Some(file) = self.tools else { return Vec::new() };
         let only_at_start = file.tools.r#where == Where::Start;
@@ -186,14 +187,14 @@ impl<'a> Words<'a> {
         openings
     }
 
-    /// Keys of a name in JSON that is a call without any marker, if there is such JSON.
+    /// Name keys in JSON that is a call without any marker, if the format has such JSON.
     pub(crate) fn bare_json(&self) -> Option<&'a [String]> {
         let file = self.tools.filter(|f| f.tools.block.is_empty())?;
         let bare = self.calls.iter().any(|c| matches!(c.parts.first(), Some(Part::Slot(Slot::Envelope))));
         bare.then_some(&file.tools.envelope.name[..])
     }
 
-    /// Whether calls as they are written count only where nothing but white space precedes.
+    /// Whether rendered calls count only if nothing but white space precedes them.
     pub(crate) fn calls_at_start_only(&self) -> bool {
         let opener = self.blocks.first().or(self.calls.first()).and_then(Template::first_literal);
         self.tools.is_some_and(|f| f.tools.r#where == Where::Start) && !opener.is_some_and(is_markup)

@@ -1,4 +1,4 @@
-//! Filling templates, piece after piece.
+//! Fills templates, piece by piece.
 
 use crate::format::file::Channels;
 use crate::format::template::{Part, Slot};
@@ -6,12 +6,12 @@ use crate::format::template::{Part, Slot};
 use super::RenderError;
 use super::words::Words;
 
-/// What fills the slots of a template.
+/// Fills the slots of a template.
 pub(super) trait Fill {
-    /// Writes what stands in a slot.
+    /// Writes the value of a slot.
     fn slot(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError>;
 
-    /// Writes what stands in a slot of a tag's attribute.
+    /// Writes the value of a slot in a tag's attribute.
     fn attribute(&mut self, slot: Slot, out: &mut String) -> Result<(), RenderError> {
         self.slot(slot, out)
     }
@@ -23,7 +23,7 @@ impl<F: FnMut(Slot, &mut String) -> Result<(), RenderError>> Fill for F {
     }
 }
 
-/// The text that is being written.
+/// The text being written.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     pub(super) out: String,
@@ -40,7 +40,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a thought or an answer. Gives back the place where its text ends.
+    /// Writes a thought or an answer. Returns the end of its text.
     pub(super) fn text(&mut self, parts: &[Part], text: &str) -> Result<usize, RenderError> {
         let mut end = 0;
         self.piece(parts, &mut |_: Slot, out: &mut String| {
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
         let Some((channels, Part::Text(first))) = self.channels.zip(parts.first()) else {
             return fill_parts(parts, self.channels.is_some(), &mut self.out, fill);
         };
-        // Where replies are messages, the prompt ends in the first message's start and role.
+        // If replies are messages, the prompt ends after the first message's start and role.
         let behind_prompt = match first.strip_prefix(channels.start.as_str()) {
             Some(rest) => rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'),
             None => first,
@@ -70,7 +70,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Fills parts of a template. `stands`: something stands before, so that white space at their beginning is written.
+/// Fills parts of a template. `stands`: something precedes it, so that leading white space is written.
 pub(super) fn fill_parts(
     parts: &[Part],
     mut stands: bool,

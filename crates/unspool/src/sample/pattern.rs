@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 
-/// Writes a text that an expression matches, about as short as it may be. `dice` gives a number below another.
+/// Writes a text that matches an expression, about as short as possible. `rng` returns a number below another.
 pub(crate) fn fitting(hir: &Hir, rng: &mut impl FnMut(usize) -> usize, out: &mut String) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}

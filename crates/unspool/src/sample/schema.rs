@@ -1,23 +1,23 @@
-//! Values that fit a JSON schema.
+//! Values that match a JSON schema.
 
 use serde_json::{Map, Number, Value};
 
 use super::pattern::fitting;
 use crate::random::Random;
 
-/// Beyond this depth only what is required is made.
+/// Beyond this depth only required members are generated.
 const SHALLOW: usize = 4;
-/// Beyond this depth a schema that needs more of itself is given up.
+/// Beyond this depth a recursive schema is abandoned.
 const DEEPEST: usize = 24;
 
-/// No list is made longer, whatever its schema wants.
+/// Maximum length of a list, whatever its schema requires.
 const MOST_ITEMS: usize = 256;
 
 const WORDS: &[&str] =
     &["Looe", "Fowey", "quay 3", "low water", "Gannet", "north-east", "reel four", "café", "3 boats", "O'Neill"];
 const KEYS: &[&str] = &["berth", "depth", "crew", "flag"];
 
-/// Makes values of one schema, in which references are looked up.
+/// Generates values of one schema, and resolves its references.
 pub(super) struct Maker<'a> {
     pub(super) random: &'a mut Random,
     pub(super) root: &'a Value,
@@ -52,7 +52,7 @@ impl<'a> Maker<'a> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// One branch of a union: any that is not null, mostly; deep down the smallest.
+    /// One branch of a union: usually any that is not null; at depth the smallest.
     fn branch(&mut self, branches: &'a [Value], depth: usize) -> &'a Value {
         let is_null = |b: &&Value| b.get("type").is_some_and(|t| t == "null");
         let others: Vec<&Value> = branches.iter().filter(|b| !is_null(b)).collect();
@@ -64,7 +64,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// All parts hold: the members of objects come together, else the part that says most is followed.
+    /// All parts apply: members of objects are merged, otherwise the most specific part is used.
     fn all_of(&mut self, map: &'a Map<String, Value>, parts: &'a [Value], depth: usize) -> Value {
         let mut value = Value::Null;
         for part in parts {
@@ -165,7 +165,7 @@ impl<'a> Maker<'a> {
         Value::from(self.random.between(first, last).saturating_mul(step))
     }
 
-    /// A number with at most two decimals, as far as the bounds allow.
+    /// A number with at most two decimals, if the bounds allow.
     fn number(&mut self, map: &Map<String, Value>) -> Value {
         let (least, most) = bounds(map);
         let cents = self.random.between(whole((least * 100.0).ceil()), whole((most * 100.0).floor()));
@@ -207,7 +207,7 @@ fn size(map: &Map<String, Value>, key: &str) -> Option<usize> {
     map.get(key)?.as_u64().and_then(|n| usize::try_from(n).ok())
 }
 
-/// Least and greatest number; where one is missing, near the other or near zero.
+/// Minimum and maximum; a missing one is near the other or near zero.
 fn bounds(map: &Map<String, Value>) -> (f64, f64) {
     const SPAN: f64 = 100.0;
     let is_whole = map.get("type").is_some_and(|t| t == "integer");
@@ -223,7 +223,7 @@ fn bounds(map: &Map<String, Value>) -> (f64, f64) {
     }
 }
 
-/// The whole number that a bound is; far ones are near enough.
+/// A bound as an integer; for distant ones an approximation is enough.
 fn whole(bound: f64) -> i64 {
     const FAR: f64 = 9e15;
     bound.clamp(-FAR, FAR) as i64

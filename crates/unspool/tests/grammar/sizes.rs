@@ -3,8 +3,9 @@
 
 use allocation_counter::measure;
 use serde_json::{Map, Value, json};
+use unspool::Error;
 use unspool::Pair;
-use unspool::grammar::{GrammarError, Limit, Options, Work};
+use unspool::grammar::{Limit, Options, Work};
 
 use super::machine::Machine;
 use super::pairs::Names;
@@ -84,7 +85,7 @@ fn ways() -> Vec<(&'static str, Way)> {
 }
 
 /// Bytes of a grammar in both notations.
-fn sizes(pair: &Pair, tools: &Value, choice: &str) -> Result<[usize; 2], GrammarError> {
+fn sizes(pair: &Pair, tools: &Value, choice: &str) -> Result<[usize; 2], Error> {
     let request = request(&json!({"tools": tools, "tool_choice": choice}));
     let grammar = pair.grammar(&request, &Options::default())?.expect("the tools are strict");
     Ok([grammar.structural_tag().to_string().len(), grammar.lark().len()])

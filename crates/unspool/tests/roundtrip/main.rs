@@ -91,7 +91,9 @@ fn wild(names: &Names, request: &Request, count: usize) -> Result<usize, String>
                 written += 1;
                 check(&pair, request, &message, &text).map_err(|fault| format!("{names}, {fault}"))?;
             }
-            Err(error) if error.place.is_empty() => return Err(format!("{names}: an error without a place: {error}")),
+            Err(error) if error.place.as_deref().is_none_or(str::is_empty) => {
+                return Err(format!("{names}: an error without a place: {error}"));
+            }
             Err(_) => {}
         }
     }

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use unspool::Error;
 use unspool::Pair;
 use unspool::budget::{Markers, ThinkingBudget};
 use unspool::grammar::{Options, StrictLevel};
 use unspool::sample::Sampler;
-use unspool::{Registry, Setup, SetupError, ToolChoice, Vocabulary};
+use unspool::{Registry, Setup, ToolChoice, Vocabulary};
 use unspool_text::{Cutter, Rng};
 
 use self::turn::Writer;
@@ -47,7 +48,7 @@ impl Mock {
     ///
     /// # Errors
     /// What [`Registry::pair`] refuses.
-    pub fn new(registry: &Registry, setup: &Setup, rate: f64) -> Result<(Self, Pair), SetupError> {
+    pub fn new(registry: &Registry, setup: &Setup, rate: f64) -> Result<(Self, Pair), Error> {
         let plain = registry.pair(setup)?;
         let single = markers(&plain);
         let special = single.iter().cloned().zip(0..).collect::<HashMap<_, _>>();

@@ -1,7 +1,7 @@
-//! Nested elements: `<key>value</key>`, where a value may hold elements again.
+//! Nested elements: `<key>value</key>`, where a value may contain elements again.
 //!
-//! A name that comes again makes a list, so nothing can be written before the call is over: the elements are kept as a
-//! tree and written at its end, bounded by the limit `argument`.
+//! A repeated name makes a list, so nothing can be written before the call ends: the elements are kept as a tree and
+//! written at the end, up to the limit `argument`.
 
 mod spec;
 #[cfg(test)]
@@ -23,23 +23,23 @@ use crate::json::write::{string_of, string_piece};
 use crate::marks::Blanks;
 use crate::scan::{Match, blanks, prefix};
 
-/// A body of elements being read.
+/// A body of elements in progress.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Elements {
     tree: Tree,
     object: Object,
-    /// Bytes at the start of the rest in which no tag begins.
+    /// Number of bytes at the start of the rest without the beginning of a tag.
     scanned: usize,
     lookahead: Lookahead,
-    /// The diagnostic about the text that is being passed over is out.
+    /// The diagnostic about the skipped text has been reported.
     noted: bool,
-    /// The open element was too long to be kept: it is a string, and written as it comes.
+    /// The open element is too long to store: it is a string, and is written as it comes.
     streams: bool,
-    /// Name of the element that was closed last, while nothing but white space has come behind it; empty: none.
+    /// Name of the last closed element, while only white space follows; empty: none.
     closed: String,
 }
 
-/// A look at what may be a tag; each part goes on where it stopped.
+/// A look-ahead at a possible tag; each part resumes where it stopped.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Lookahead {
     close: Option<Cursor>,
@@ -47,27 +47,37 @@ struct Lookahead {
     past: LookPast,
 }
 
+impl Lookahead {
+    /// Looks at what may be another tag.
+    fn restart(&mut self) {
+        for cursor in [&mut self.close, &mut self.open].into_iter().flatten() {
+            cursor.restart(0);
+        }
+        self.past = LookPast::default();
+    }
+}
+
 /// What begins at a byte.
 enum Found<'s> {
-    /// Nothing, for so many bytes.
+    /// Nothing, for this many bytes.
     Data(usize),
-    /// The bytes end before it is decided.
+    /// More bytes are needed.
     Undecided,
-    /// The innermost element's closer, so long.
+    /// The innermost element's closer, of this length.
     Close(usize),
     /// The same in another spelling.
     Misspelled(usize),
-    /// The closer of the element that is closed already.
+    /// The closer of an element that is already closed.
     Repeat(usize),
     /// An element's opener.
     Open { key: &'s str, len: usize },
     /// The body's end.
     End,
-    /// What cannot stand there.
+    /// Something invalid there.
     Bad,
 }
 
-/// What one step needs: the input from `at` on is not taken yet.
+/// The context of one step: the input from `at` on is not consumed yet.
 struct Turn<'s, 'c, 'd> {
     spec: &'s ElementsSpec,
     cx: &'c mut Cx<'d>,
@@ -84,7 +94,7 @@ impl<'s> Turn<'s, '_, '_> {
         self.cx.eof != Eof::No
     }
 
-    /// What may stand behind an element.
+    /// What may follow an element.
     fn structure(&self) -> Structure<'s> {
         Structure { literals: &self.spec.structure, most: self.cx.limits.blank, blanks: Blanks::default() }
     }
@@ -94,7 +104,7 @@ impl<'s> Turn<'s, '_, '_> {
         Structure { literals: &self.spec.call_open, most: self.cx.limits.blank, blanks: Blanks::default() }
     }
 
-    /// Takes `len` bytes that are read as `read`.
+    /// Consumes `len` bytes that are read as `read`.
     fn repaired(&mut self, len: usize, read: &str, message: &str) {
         let text = &self.rest()[..len];
         self.cx.out.repaired(Repair { at: self.at.cast_signed(), text, read, message });
@@ -103,7 +113,7 @@ impl<'s> Turn<'s, '_, '_> {
 }
 
 impl Elements {
-    /// Reads on.
+    /// Continues.
     pub(crate) fn step(&mut self, spec: &ElementsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let mut turn = Turn { spec, cx, input, at: 0 };
         let status = self.read(&mut turn);
@@ -117,7 +127,7 @@ impl Elements {
             let (at, found) = found.map_or((text.len(), Found::Undecided), |at| (at, self.found(turn, at)));
             if let Found::Data(len) = found {
                 self.scanned = at + len;
-                self.lookahead = Lookahead::default();
+                self.lookahead.restart();
                 continue;
             }
             let is_decided = !matches!(found, Found::Undecided);
@@ -141,7 +151,7 @@ impl Elements {
                     turn.repaired(len, "", "this marker stands here twice; it counts once");
                     self.noted = false;
                     self.scanned = 0;
-                    self.lookahead = Lookahead::default();
+                    self.lookahead.restart();
                     continue;
                 }
                 Found::Open { key, len } => {
@@ -162,7 +172,8 @@ impl Elements {
                 }
                 Found::Bad => return self.broken(turn),
             }
-            (self.scanned, self.lookahead, self.noted) = (0, Lookahead::default(), false);
+            self.lookahead.restart();
+            (self.scanned, self.noted) = (0, false);
         }
     }
 
@@ -198,7 +209,7 @@ impl Elements {
         match tag(&mut self.lookahead.open, &spec.open, rest, turn) {
             Tag::Undecided => return Found::Undecided,
             Tag::Read { key: Some(key), len } => {
-                // An argument may have the name of one of the format's own tags; a call's opener has a call behind it.
+                // An argument may have the name of one of the format's own tags; a call's opener is followed by a call.
                 let is_call = match call {
                     Match::Full(n) if n == len => self.lookahead.past.follows(bytes, len, &turn.calls()),
                     _ => Match::No,
@@ -219,7 +230,7 @@ impl Elements {
         }
     }
 
-    /// The innermost element's closer without its sign, if structure follows and nothing in its text opened it.
+    /// The innermost element's closer without its sign, if structure follows and its text did not open it.
     fn misspelled(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found<'static>> {
         let key = self.tree.innermost().filter(|_| !self.streams)?;
         match closes(key, bytes) {
@@ -237,7 +248,7 @@ impl Elements {
         }
     }
 
-    /// The call's or block's closer: it ends the body, and with it what is still open if structure follows.
+    /// The call's or block's closer: it ends the body, and everything that is open if structure follows.
     fn end(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Option<Found<'static>> {
         for ender in &turn.spec.enders {
             match ender.literal.at(bytes) {
@@ -249,7 +260,7 @@ impl Elements {
                         Structure { literals: &ender.followers, most: turn.cx.limits.blank, blanks: Blanks::default() };
                     match self.lookahead.past.follows(bytes, n, &structure) {
                         Match::Full(_) => return Some(Found::End),
-                        // Where the output is cut, a value that was not closed must not look complete.
+                        // If the output was cut, a value without a closer must not look complete.
                         Match::Partial if turn.cx.eof == Eof::Stop => return Some(Found::End),
                         Match::Partial => return Some(Found::Undecided),
                         Match::No => {}
@@ -260,7 +271,7 @@ impl Elements {
         None
     }
 
-    /// Takes the text before `end`; false if it does not fit any more.
+    /// Consumes the text before `end`; false if it exceeds the limit.
     fn take_text(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) -> bool {
         if !turn.rest()[..end].trim().is_empty() {
             self.closed.clear();
@@ -297,7 +308,7 @@ impl Elements {
         true
     }
 
-    /// Text outside all elements has no place: it goes to a diagnostic, white space apart.
+    /// Text outside all elements has no place: it goes to a diagnostic, except white space.
     fn pass_over(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize, is_decided: bool) {
         let blank = if self.noted { 0 } else { blanks(&turn.rest().as_bytes()[..end]) };
         turn.at += blank;
@@ -310,7 +321,7 @@ impl Elements {
         if !self.noted {
             self.noted = true;
             self.object.unplaced();
-            // What is longer than a diagnostic quotes is quoted the same wherever the output is cut.
+            // Text longer than a diagnostic can quote is quoted the same in every split.
             let quoted = if text.len() > turn.cx.limits.arguments { text } else { text.trim_end() };
             turn.cx.out.report(DiagnosticKind::UnplacedText, turn.at, quoted, "text outside the elements");
         }
@@ -335,7 +346,7 @@ impl Elements {
         }
     }
 
-    /// Writes the members that are complete.
+    /// Writes the complete members.
     fn write(&mut self, turn: &mut Turn<'_, '_, '_>) {
         let rules = turn.spec.rules(turn.cx.limits);
         self.tree.write(&mut self.object, turn.cx, (rules, turn.at));
@@ -350,7 +361,7 @@ impl Elements {
         Status::Broken
     }
 
-    /// Tells of the name in half a tag, if it is more than a piece of the closer that is due.
+    /// Reports the name in a partial tag, if it is more than part of the expected closer.
     fn note_half_tag(&mut self, turn: &mut Turn<'_, '_, '_>) {
         let held = turn.rest();
         let half = |cursor: &Option<Cursor>, program| cursor.as_ref().map_or("", |t| t.unplaced(program, held));
@@ -364,7 +375,7 @@ impl Elements {
         }
     }
 
-    /// The output is over; what is held is half a tag.
+    /// The output ends with a partial tag.
     fn cut(&mut self, turn: &mut Turn<'_, '_, '_>) -> Status {
         self.note_half_tag(turn);
         turn.at = turn.input.len();
@@ -384,7 +395,7 @@ impl Elements {
     }
 }
 
-/// A tag being looked at.
+/// A tag under examination.
 enum Tag<'a> {
     No,
     Undecided,

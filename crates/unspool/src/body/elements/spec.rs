@@ -1,4 +1,4 @@
-//! What a body of elements looks like.
+//! The settings of a body of elements.
 
 use crate::body::Follow;
 use crate::body::ends::{Ender, enders};
@@ -21,7 +21,7 @@ pub(crate) struct ElementsSpec {
     pub(super) enders: Vec<Ender>,
     /// Openers of the next call.
     pub(super) call_open: Vec<Literal>,
-    /// What may stand behind an element.
+    /// What may follow an element.
     pub(super) structure: Vec<Literal>,
     /// Bytes that begin a tag.
     pub(super) first: FirstBytes,
@@ -31,10 +31,10 @@ pub(crate) struct ElementsSpec {
 }
 
 impl ElementsSpec {
-    /// Compiles the tags of `tools`. `follow`: what may stand after the body.
+    /// Compiles the tags of `tools`. `follow`: what may follow the body.
     ///
     /// # Errors
-    /// A tag that cannot be read, or that does not begin with a literal and end with one.
+    /// An invalid tag, or one that does not begin and end with a literal.
     pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let open = program("open", &tools.elements.open, tools.loose)?;
         let close = program("close", &tools.elements.close, tools.loose)?;
@@ -64,7 +64,7 @@ impl ElementsSpec {
         self.close_template.replace("{key}", key)
     }
 
-    /// How untyped values are converted.
+    /// How to convert untyped values.
     pub(super) fn rules(&self, limits: &Limits) -> Rules {
         Rules { silent: self.silent, python: self.python, depth: limits.depth }
     }

@@ -33,7 +33,7 @@ fn schema() -> FunctionSchema {
     }))
 }
 
-/// Reads a body (each `~` before a tag written out) at every cut.
+/// Reads a body (`~` stands for the sign before a tag) in every split.
 fn read_with(schema: Option<&FunctionSchema>, body: &str, eof: Eof) -> Run {
     let body = body.replace('~', NS);
     let spec = spec();
@@ -46,7 +46,7 @@ fn read(body: &str, eof: Eof) -> Run {
     read_with(Some(&schema()), body, eof)
 }
 
-/// The arguments of a body that is complete.
+/// The arguments of a complete body.
 fn args(body: &str) -> String {
     let run = read(&format!("{body}~</invoke>\n"), Eof::Stop);
     assert_eq!((run.status, run.rest.as_str()), (Some(Status::Done { complete: true }), "~[</invoke>\n"), "{run:?}");
@@ -123,7 +123,7 @@ fn closers_are_their_elements_own() {
     let run = read("~<text>A~</text>~<count>4~</wrong>~</invoke>", Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A\"", Some(Status::Broken)));
     assert_eq!(run.rest, "~[</wrong>~[</invoke>");
-    // The call's closer ends what is open only where structure follows.
+    // The call's closer ends open elements only if structure follows.
     let run = read("~<text>A~</invoke>\n~</calls>", Eof::Stop);
     assert_eq!((run.args.as_str(), run.status), ("{\"text\": \"A\"}", Some(Status::Done { complete: true })));
     let run = read("~<text>A~</invoke> and more", Eof::Stop);
@@ -250,7 +250,7 @@ fn closers_are_mended_where_structure_follows() {
     assert_eq!(told(&format!("~<text>A</text>{rest}")), (text("A"), vec!["</text> -> ~[</text>".into()]));
     assert_eq!(told(&format!("~<text><text>A</text>~</text>{rest}")), (text("<text>A</text>"), vec![]));
     assert_eq!(told(&format!("~<text>A</text> B~</text>{rest}")), (text("A</text> B"), vec![]));
-    // The box is open: its closer is its own.
+    // The inner box is open, so its closer is its own.
     assert_eq!(told("~<box>~<box>~<owner>me~</owner>~</box>~</box>~</invoke>").1, Vec::<String>::new());
 }
 

@@ -1,4 +1,4 @@
-//! The elements of a call as far as they are read, and their JSON.
+//! The elements of a call so far, and their JSON.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,39 +14,39 @@ use crate::limits::Limits;
 use crate::schema::{FunctionSchema, Kinds, Type, TypeId};
 use crate::typing::{Rules, Want, convert};
 
-/// Nesting that is never gone beyond: writing calls itself.
+/// Maximum nesting, because writing is recursive.
 const DEEPEST: usize = 256;
 
-/// What an element costs beside its text, in bytes; so that empty ones are bounded too. It is not more than what the model writes for
-/// one at least, so that a list of short items is kept as long as any other list.
+/// The cost of an element in addition to its text, in bytes, so that empty ones are bounded too. It is at most what the
+/// model writes for one, so a list of short items is as long as any other list.
 const NODE_COST: usize = 8;
 
 /// Elements that are read and not written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// Their names; neighbours of one name share it.
+    /// Their names; neighbours with the same name share one.
     keys: Vec<String>,
-    /// Their texts, as far as each is in one piece.
+    /// Their texts, if each is in one piece.
     texts: String,
-    /// Those that are complete and inside no other.
+    /// Those that are complete and at the top level.
     roots: Vec<usize>,
     /// The open ones, outermost first.
     open: Vec<usize>,
-    /// Bytes kept.
+    /// Number of stored bytes.
     size: usize,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Node {
-    /// Which name.
+    /// Index of its name.
     key: usize,
-    /// Where its text stands among all.
+    /// Range of its text in all texts.
     text: (usize, usize),
-    /// What of the text came behind another element's.
+    /// The part of its text after another element's.
     more: String,
     children: Vec<usize>,
-    /// How much of the text has been looked through for tags of its own name, and how many of them are open.
+    /// How much of the text has been searched for tags of its own name, and the number of open ones.
     counted: usize,
     own_tags: u32,
 }
@@ -56,7 +56,7 @@ impl Tree {
         self.keys.get(node.key).map_or("", String::as_str)
     }
 
-    /// The text of an element behind its first `from` bytes.
+    /// The text of an element after its first `from` bytes.
     fn text<'t>(&'t self, node: &'t Node, from: usize) -> Cow<'t, str> {
         text_of(&self.texts, node, from)
     }
@@ -65,7 +65,7 @@ impl Tree {
         !self.open.is_empty()
     }
 
-    /// Whether the open element is inside no other and holds none.
+    /// Whether the open element is at the top level and has no children.
     pub(super) fn is_leaf(&self) -> bool {
         matches!(self.open[..], [one] if self.nodes.get(one).is_some_and(|n| n.children.is_empty()))
     }
@@ -103,7 +103,7 @@ impl Tree {
         node.own_tags > 0
     }
 
-    /// Opens an element; false if it is too deep or too much.
+    /// Opens an element; false if it is too deep or too large.
     pub(super) fn open(&mut self, key: &str, limits: &Limits) -> bool {
         let size = self.size + key.len() + NODE_COST;
         if self.open.len() >= limits.depth.min(DEEPEST) || size > limits.argument && self.is_open() {
@@ -120,7 +120,8 @@ impl Tree {
         true
     }
 
-    /// Adds text to the innermost element. If there is not room enough, nothing is added: so many bytes would have fitted.
+    /// Adds text to the innermost element. If there is not enough room, adds nothing and returns the number of bytes
+    /// that would fit.
     pub(super) fn push_text(&mut self, text: &str, limits: &Limits) -> Option<usize> {
         if !text.is_empty() && self.size + text.len() > limits.argument {
             return Some(limits.argument.saturating_sub(self.size));
@@ -148,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// The open leaf's name and text. It stays open, and empty.
+    /// Takes the open leaf's name and text. It stays open, and empty.
     pub(super) fn take_leaf(&mut self) -> (String, String) {
         self.size = 0;
         let Some(node) = self.open.last().and_then(|i| self.nodes.get(*i)) else { return Default::default() };
@@ -159,7 +160,7 @@ impl Tree {
         taken
     }
 
-    /// What is kept of the open element that is inside no other, for people.
+    /// The stored text of the open top-level element, for a diagnostic.
     pub(super) fn open_text(&self) -> String {
         let mut text = String::new();
         let mut next: Vec<usize> = self.open.iter().rev().copied().collect();
@@ -171,7 +172,7 @@ impl Tree {
         text
     }
 
-    /// Writes the complete elements as members, and forgets them. They end at `at` in the input of the step.
+    /// Writes the complete elements as members, and removes them. They end at `at` in the input of the step.
     pub(super) fn write(&mut self, object: &mut Object, cx: &mut Cx<'_>, (rules, at): (Rules, usize)) {
         let roots = std::mem::take(&mut self.roots);
         let schema = cx.schema;
@@ -189,7 +190,7 @@ impl Tree {
     }
 }
 
-/// The text of an element behind its first `from` bytes, of all texts in one piece.
+/// The text of an element after its first `from` bytes, in one piece.
 fn text_of<'t>(texts: &'t str, node: &'t Node, from: usize) -> Cow<'t, str> {
     let (first, end) = node.text;
     let before = texts.get(first.saturating_add(from).min(end)..end).unwrap_or_default();
@@ -206,7 +207,7 @@ struct Writer<'a, 'o> {
     schema: Option<&'a FunctionSchema>,
     rules: Rules,
     out: &'o mut dyn Out,
-    /// Where the elements end, in the input of the step.
+    /// The end of the elements in the input of the step.
     at: usize,
 }
 
@@ -215,7 +216,7 @@ impl<'a> Writer<'a, '_> {
         self.schema.zip(id).and_then(|(schema, id)| schema.get(id))
     }
 
-    /// Elements by name, in order of each name's first.
+    /// Elements grouped by name, in order of first occurrence.
     fn groups(&self, nodes: &[usize]) -> Vec<(&'a str, Vec<usize>)> {
         let mut groups: Vec<(&'a str, Vec<usize>)> = Vec::new();
         let mut places: HashMap<&'a str, usize> = HashMap::new();
@@ -312,7 +313,7 @@ impl<'a> Writer<'a, '_> {
     }
 }
 
-/// Where a value of the tree stood is not kept: its JSON is written without a place.
+/// The position of a value in the tree is not stored: its JSON is written without one.
 struct Placeless<'a>(&'a mut dyn Out);
 
 impl Out for Placeless<'_> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::grammar::GrammarError;
+use crate::error::Error;
 use crate::grammar::limit::{Budget, Limit};
 use crate::grammar::pattern;
 
@@ -33,7 +33,7 @@ impl<'a> Explicit<'a> {
     }
 
     /// The whole schema.
-    pub(super) fn whole(mut self) -> Result<Value, GrammarError> {
+    pub(super) fn whole(mut self) -> Result<Value, Error> {
         let mut out = self.schema(self.place.schema)?;
         if let (Value::Object(map), false) = (&mut out, self.definitions.is_empty()) {
             let own = map.entry("$defs").or_insert_with(|| Value::Object(Map::new()));
@@ -44,7 +44,7 @@ impl<'a> Explicit<'a> {
         Ok(out)
     }
 
-    fn schema(&mut self, schema: &'a Value) -> Result<Value, GrammarError> {
+    fn schema(&mut self, schema: &'a Value) -> Result<Value, Error> {
         let Value::Object(map) = schema else { return Ok(schema.clone()) };
         if !map.contains_key("allOf") {
             return self.words(map.iter().map(|(key, value)| (key.as_str(), value)));
@@ -60,7 +60,7 @@ impl<'a> Explicit<'a> {
             for (key, definitions) in ["$defs", "definitions"].iter().filter_map(|key| Some((*key, own(key)?))) {
                 let all = definitions
                     .iter()
-                    .map(|(k, v)| Ok((k.clone(), self.schema(v)?)))
+                    .map(|(k, v)| Ok::<_, Error>((k.clone(), self.schema(v)?)))
                     .collect::<Result<Map<_, _>, _>>()?;
                 if let Value::Object(out) = &mut out {
                     out.insert(key.to_owned(), all.into());
@@ -86,7 +86,7 @@ impl<'a> Explicit<'a> {
     }
 
     /// What all parts of a schema say together.
-    fn merged(&mut self, schema: &'a Value) -> Result<Value, GrammarError> {
+    fn merged(&mut self, schema: &'a Value) -> Result<Value, Error> {
         let mut all = Vec::new();
         for part in self.place.at(schema).alternatives()? {
             match part {
@@ -102,7 +102,7 @@ impl<'a> Explicit<'a> {
         })
     }
 
-    fn view(&mut self, view: &View<'a>) -> Result<Value, GrammarError> {
+    fn view(&mut self, view: &View<'a>) -> Result<Value, Error> {
         if let Some(Value::Object(map)) = view.source() {
             return self.words(map.iter().map(|(key, value)| (key.as_str(), value)));
         }
@@ -118,7 +118,7 @@ impl<'a> Explicit<'a> {
         Ok(Value::Object(out))
     }
 
-    fn words(&mut self, words: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<Value, GrammarError> {
+    fn words(&mut self, words: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<Value, Error> {
         let mut out = Map::new();
         for (key, value) in words {
             out.insert(key.to_owned(), self.word(key, value)?);
@@ -127,16 +127,16 @@ impl<'a> Explicit<'a> {
         Ok(Value::Object(out))
     }
 
-    fn members(&mut self, members: &[(&'a str, &'a Value)]) -> Result<Value, GrammarError> {
-        let each = members.iter().map(|(key, value)| Ok(((*key).to_owned(), self.schema(value)?)));
+    fn members(&mut self, members: &[(&'a str, &'a Value)]) -> Result<Value, Error> {
+        let each = members.iter().map(|(key, value)| Ok::<_, Error>(((*key).to_owned(), self.schema(value)?)));
         Ok(each.collect::<Result<Map<_, _>, _>>()?.into())
     }
 
-    fn word(&mut self, key: &str, value: &'a Value) -> Result<Value, GrammarError> {
+    fn word(&mut self, key: &str, value: &'a Value) -> Result<Value, Error> {
         self.place.budget.step(1)?;
         Ok(match (key, value) {
             ("patternProperties", Value::Object(all)) => {
-                let each = all.iter().map(|(k, v)| Ok((pattern::in_json(k), self.schema(v)?)));
+                let each = all.iter().map(|(k, v)| Ok::<_, Error>((pattern::in_json(k), self.schema(v)?)));
                 each.collect::<Result<Map<_, _>, _>>()?.into()
             }
             ("properties" | "$defs" | "definitions", Value::Object(all)) => {

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::GrammarError;
 use super::limit::Budget;
+use crate::error::Error;
 
 pub(super) use explicit::explicit;
 pub(super) use guard::guarded;
@@ -96,11 +96,11 @@ impl<'a> Place<'a> {
     }
 
     /// The ways to be a value here.
-    pub(super) fn branches(self) -> Result<Vec<Branch<'a>>, GrammarError> {
+    pub(super) fn branches(self) -> Result<Vec<Branch<'a>>, Error> {
         self.branches_of(self.alternatives()?)
     }
 
-    fn branches_of(self, parts: Vec<Part<'a>>) -> Result<Vec<Branch<'a>>, GrammarError> {
+    fn branches_of(self, parts: Vec<Part<'a>>) -> Result<Vec<Branch<'a>>, Error> {
         let mut out = Vec::new();
         let (mut values, mut views) = (HashSet::new(), HashSet::new());
         for part in parts {
@@ -120,7 +120,7 @@ impl<'a> Place<'a> {
     }
 
     /// The schema as one object without references, unions and `allOf` at its top.
-    pub(super) fn object(self) -> Result<Option<View<'a>>, GrammarError> {
+    pub(super) fn object(self) -> Result<Option<View<'a>>, Error> {
         let mut all = self.alternatives()?;
         Ok(match (all.len(), all.pop()) {
             (1, Some(Part::Words(view))) => Some(view),
@@ -129,7 +129,7 @@ impl<'a> Place<'a> {
     }
 
     /// The objects that it may be.
-    pub(super) fn objects(self) -> Result<Vec<View<'a>>, GrammarError> {
+    pub(super) fn objects(self) -> Result<Vec<View<'a>>, Error> {
         if let Some(object) = self.object()? {
             return Ok(vec![object]);
         }
@@ -141,18 +141,18 @@ impl<'a> Place<'a> {
     }
 
     /// The ways to be a value here, where what a union refers to is a way by itself.
-    pub(super) fn shared_branches(self) -> Result<Vec<Branch<'a>>, GrammarError> {
+    pub(super) fn shared_branches(self) -> Result<Vec<Branch<'a>>, Error> {
         self.branches_of(self.ways(true)?)
     }
 
-    fn alternatives(self) -> Result<Vec<Part<'a>>, GrammarError> {
+    fn alternatives(self) -> Result<Vec<Part<'a>>, Error> {
         self.ways(false)
     }
 
     /// The schemas of which one holds, without references, unions and `allOf` at their top. What is reached again in the
     /// same words is looked at once, so that unions of unions take no more time than they have words. `shared`: references
     /// stay.
-    fn ways(self, shared: bool) -> Result<Vec<Part<'a>>, GrammarError> {
+    fn ways(self, shared: bool) -> Result<Vec<Part<'a>>, Error> {
         let mut out = Vec::new();
         let mut seen = HashSet::new();
         let mut open = vec![Part::of(self.schema)];
@@ -178,7 +178,7 @@ impl<'a> Place<'a> {
     }
 
     /// Takes away the outermost reference, `allOf` or union of a schema.
-    fn opened(self, mut view: View<'a>) -> Result<Unwrapped<'a>, GrammarError> {
+    fn opened(self, mut view: View<'a>) -> Result<Unwrapped<'a>, Error> {
         if let Some(reference) = view.remove("$ref").and_then(Value::as_str) {
             return Ok(Unwrapped::Into(match self.resolve(reference) {
                 Some(target) => vec![Part::both(view, target)],

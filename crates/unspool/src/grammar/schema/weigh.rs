@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::grammar::limit::Weight;
-use crate::grammar::{GrammarError, pattern};
+use crate::grammar::pattern;
 
 use super::Place;
 use super::explicit::Explicit;
@@ -16,7 +17,7 @@ const SHARED: [&str; 2] = ["$defs", "definitions"];
 
 impl<'a> Place<'a> {
     /// Takes a schema that goes into the grammar as it is from the budget.
-    pub(in crate::grammar) fn take(self) -> Result<(), GrammarError> {
+    pub(in crate::grammar) fn take(self) -> Result<(), Error> {
         self.weigh(self.schema)?;
         if merges(self.schema) {
             Explicit::new(Self { root: self.schema, ..self }).whole()?;
@@ -25,7 +26,7 @@ impl<'a> Place<'a> {
     }
 
     /// Takes a JSON value from the budget.
-    fn weigh(self, value: &Value) -> Result<(), GrammarError> {
+    fn weigh(self, value: &Value) -> Result<(), Error> {
         const AROUND: usize = 4;
         let bytes = match value {
             Value::String(text) => text.len(),
@@ -51,12 +52,12 @@ impl<'a> Place<'a> {
     }
 
     /// Takes a pattern from the budget, as it is written out.
-    pub(in crate::grammar) fn weigh_pattern(self, text: &str) -> Result<(), GrammarError> {
+    pub(in crate::grammar) fn weigh_pattern(self, text: &str) -> Result<(), Error> {
         self.budget.take(Weight { nodes: 1, bytes: pattern::weight(text) })
     }
 
     /// A schema by itself: with the definitions that it refers to, from the root of this one.
-    pub(in crate::grammar) fn alone(self, schema: Value) -> Result<Value, GrammarError> {
+    pub(in crate::grammar) fn alone(self, schema: Value) -> Result<Value, Error> {
         let schema = self.with_definitions(schema)?;
         if merges(&schema) {
             Explicit::new(Place { root: &schema, schema: &schema, budget: self.budget }).whole()?;
@@ -64,7 +65,7 @@ impl<'a> Place<'a> {
         Ok(schema)
     }
 
-    fn with_definitions(self, schema: Value) -> Result<Value, GrammarError> {
+    fn with_definitions(self, schema: Value) -> Result<Value, Error> {
         let Value::Object(mut map) = schema else { return Ok(schema) };
         let mut needed = HashSet::new();
         let mut open = Vec::new();
@@ -105,7 +106,7 @@ impl<'a> Place<'a> {
     }
 
     /// Tells all definitions that a schema refers to.
-    fn references(self, value: &Value, tell: &mut impl FnMut((&'static str, &'a str))) -> Result<(), GrammarError> {
+    fn references(self, value: &Value, tell: &mut impl FnMut((&'static str, &'a str))) -> Result<(), Error> {
         self.budget.step(1)?;
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.references(item, tell)),
@@ -120,7 +121,7 @@ impl<'a> Place<'a> {
     }
 
     /// The schema of one type of a view, taken from the budget.
-    pub(in crate::grammar) fn of_type(self, view: &View<'a>, name: &str) -> Result<Value, GrammarError> {
+    pub(in crate::grammar) fn of_type(self, view: &View<'a>, name: &str) -> Result<Value, Error> {
         for value in view.below() {
             self.weigh(value)?;
         }
