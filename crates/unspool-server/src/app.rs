@@ -282,6 +282,22 @@ impl App {
     /// As [`App::prompt`]; where the template takes a system message in front alone, later ones are merged into it, if the
     /// request's API has such messages anywhere.
     async fn prompt_merged(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        match self.prompt_with_system(request).await {
+            // Some templates take no two messages of the assistant in a row.
+            Err(error)
+                if request.merges_system
+                    && request.has_split_turns()
+                    && error.status == StatusCode::BAD_REQUEST
+                    && error.overflow.is_none() =>
+            {
+                Arc::make_mut(request).join_turns();
+                self.prompt(request).await
+            }
+            done => done,
+        }
+    }
+
+    async fn prompt_with_system(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
         let may = request.merges_system && request.has_late_system();
         if may && self.model.refuses_late_system() {
             Arc::make_mut(request).merge_system();

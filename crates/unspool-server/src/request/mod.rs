@@ -5,6 +5,7 @@ mod form;
 pub(crate) mod images;
 mod offered;
 mod tools;
+mod turns;
 
 use std::sync::Arc;
 

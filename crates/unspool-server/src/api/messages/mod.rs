@@ -1,6 +1,7 @@
 //! `POST /v1/messages` and `/v1/messages/count_tokens`, as Anthropic has them. A request is translated into a chat request;
 //! the answer is the same event stream, in blocks.
 
+mod changes;
 mod convert;
 pub(crate) mod error;
 mod history;
