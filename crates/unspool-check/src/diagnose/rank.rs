@@ -185,8 +185,8 @@ impl<'a> Ranking<'a> {
     }
 
     /// All tools halves, each with the reasoning half that goes best with it; if no half reads a call, the reasoning halves
-    /// too. The best first.
-    pub(super) fn entries(&mut self) -> Vec<Entry> {
+    /// too. The best first. Of reasoning halves that read alike, one of the `likely` names is taken.
+    pub(super) fn entries(&mut self, likely: &[&str]) -> Vec<Entry> {
         let formats = self.reader.formats;
         let may_think = |ranking: &Self, name: &str| {
             formats.known(Half::Reasoning, name).is_some_and(|known| known.may_speak(&ranking.folded))
@@ -194,10 +194,12 @@ impl<'a> Ranking<'a> {
         // Guided calls are JSON, whatever the format.
         let forced = matches!(self.reader.request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
         let mut thinkers: Vec<Entry> = self.entry(None, None).into_iter().collect();
-        for known in formats.all(Half::Reasoning) {
-            if known.may_speak(&self.folded) {
-                thinkers.extend(self.entry(Some(&known.name), None));
-            }
+        let is_likely = |name: &str| likely.contains(&name);
+        let mut halves: Vec<&str> = formats.all(Half::Reasoning).iter().map(|known| known.name.as_str()).collect();
+        halves.retain(|name| may_think(self, name));
+        halves.sort_by_key(|name| !is_likely(name));
+        for name in halves {
+            thinkers.extend(self.entry(Some(name), None));
         }
         let Some(best) = thinkers.iter().min_by_key(|entry| score(entry)).cloned() else { return Vec::new() };
         let mut out = Vec::new();
@@ -211,6 +213,7 @@ impl<'a> Ranking<'a> {
             if !halves.contains(&best.reasoning_parser.as_deref()) {
                 halves.push(best.reasoning_parser.as_deref());
             }
+            halves[1..].sort_by_key(|name| !name.is_some_and(is_likely));
             let tried = halves.into_iter().filter_map(|half| self.entry(half, Some(&known.name)));
             out.extend(tried.min_by_key(score));
         }

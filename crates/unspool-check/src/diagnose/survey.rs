@@ -64,8 +64,16 @@ impl<'a> Survey<'a> {
         let prompt = question.prompt.or_else(|| outputs.iter().find_map(|output| output.prompt.as_deref()));
         let reader = Reader::new(formats, question.request, prompt)?;
         let texts: Vec<&str> = outputs.iter().take(MOST_RANKED).map(|output| cut(&output.raw)).collect();
+        let registry = formats.registry();
+        let expected = [Half::Reasoning, Half::Tools].map(|half| {
+            let model = question.model.or(question.served.and_then(|served| served.model.as_deref()));
+            let model = model.or_else(|| outputs.iter().find_map(|output| output.model.as_deref()));
+            names::of_files(registry, half, &question.checkpoint).or_else(|| names::of_model(registry, half, model?))
+        });
+        let likely: Vec<&str> =
+            reasoning.into_iter().chain(expected[0].as_ref().map(|found| found.name.as_str())).collect();
         let mut ranks = Ranking::new(&reader, &texts);
-        let ranking = ranks.entries();
+        let ranking = ranks.entries(&likely);
         let pair = named.iter().any(Option::is_some).then(|| formats.compose(reasoning, tools));
         let own = match &pair {
             Some(Ok(_)) => ranks.entry(reasoning, tools),
@@ -73,12 +81,6 @@ impl<'a> Survey<'a> {
         };
         let best = ranking.first().map(|best| (best.reasoning_parser.as_deref(), best.tool_call_parser.as_deref()));
         let best = best.and_then(|(reasoning, tools)| ranks.pair(reasoning, tools));
-        let registry = formats.registry();
-        let expected = [Half::Reasoning, Half::Tools].map(|half| {
-            let model = question.model.or(question.served.and_then(|served| served.model.as_deref()));
-            let model = model.or_else(|| outputs.iter().find_map(|output| output.model.as_deref()));
-            names::of_files(registry, half, &question.checkpoint).or_else(|| names::of_model(registry, half, model?))
-        });
         let mut survey = Self {
             question: *question,
             named,

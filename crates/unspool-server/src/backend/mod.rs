@@ -1,5 +1,5 @@
-//! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
-//! of parsers. To stop one, drop what it gave.
+//! Sources of raw output. A backend produces the output for a request piece by piece and knows nothing about parsers.
+//! Drop its stream to stop it.
 
 mod facts;
 mod fault;
@@ -29,21 +29,21 @@ use crate::request::{ChatRequest, Sampling};
 
 /// A source of raw output.
 pub trait Backend: Send + Sync {
-    /// What it can do; nothing but write, unless it says so.
+    /// Its capabilities; by default it only writes.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// What the model is given for a request. Asked once for all answers to it.
+    /// The prompt of a request, requested once for all of its answers.
     ///
     /// # Errors
-    /// A conversation that this backend cannot be given.
+    /// A conversation that this backend does not support.
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>>;
 
-    /// Begins an answer. Errors that come before its first byte are told here.
+    /// Begins an answer. Returns errors that occur before its first byte.
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>>;
 
-    /// Whether it is more than one server, so that an answer of one that died may be begun anew at another.
+    /// Whether it has several servers, so that an answer of a dead one can be restarted on another.
     fn has_several(&self) -> bool {
         false
     }
@@ -53,7 +53,7 @@ pub trait Backend: Send + Sync {
         Box::pin(async { None })
     }
 
-    /// Asks its servers what they are, where that is not known yet.
+    /// Queries its servers' facts, if they are not known yet.
     fn learn(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }

@@ -473,5 +473,9 @@ fn misfit(path: &str, words: &str) -> ApiError {
         Some(path) => format!("`{path}` does not fit: {words}"),
         None => words.to_owned(),
     };
-    ApiError { param, ..ApiError::bad_body(message) }
+    let error = ApiError { param, ..ApiError::bad_body(message) };
+    match path {
+        "tools" => error.hint("`tools` is a list, of one tool too"),
+        _ => error,
+    }
 }

@@ -1,6 +1,7 @@
 //! The checks of `tools` and `tool_choice`.
 
 use serde_json::Value;
+use unspool::suggest::{did_you_mean, near};
 use unspool::{Request, ToolChoice};
 
 use super::body::ChatBody;
@@ -68,7 +69,9 @@ fn no_parser(choice: &str) -> ApiError {
 fn named(name: &str, names: &[String], parsed: &ChatBody) -> Result<(), ApiError> {
     if !names.iter().any(|own| own == name) {
         let message = format!("`tool_choice` names the function `{name}`, which is not among the tools");
-        return Err(ApiError::bad_field("tool_choice", message));
+        let near = did_you_mean(&near(name, names.iter().map(String::as_str)));
+        let hint = near.unwrap_or_else(|| format!("the tools are `{}`", names.join("`, `")));
+        return Err(ApiError::bad_field("tool_choice", message).hint(hint));
     }
     if parsed.structured_outputs.as_ref().is_some_and(|value| !value.is_null()) {
         let message = "`structured_outputs` cannot go with a `tool_choice` that names a function";
@@ -105,7 +108,12 @@ fn function_name(field: &str, tool: &Value) -> Result<String, ApiError> {
         Some(other) => {
             return Err(ApiError::bad_field(field, format!("a tool's `type` is `{other}`; only functions are served")));
         }
-        None => return Err(ApiError::bad_field(field, "a tool needs `type: \"function\"`")),
+        None => {
+            return Err(ApiError::bad_field(field, "a tool needs `type: \"function\"`").hint(
+                "write {\"type\": \"function\", \"function\": {\"name\": …, \"parameters\": …}}; what MCP calls `inputSchema` and \
+                 Anthropic `input_schema` goes to `parameters`",
+            ));
+        }
     }
     let function = tool.get("function").unwrap_or(&Value::Null);
     for (key, fits, kind) in [

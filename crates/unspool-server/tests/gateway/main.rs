@@ -33,3 +33,4 @@ mod startup;
 mod system;
 mod tls;
 mod told;
+mod turns;

@@ -343,6 +343,11 @@ async fn without_the_model_the_server_makes_the_prompt() {
         let kwargs = json!({"mood": "calm", "reasoning_effort": "high", "enable_thinking": true});
         assert_eq!((&seen[0].1["messages"], &seen[0].1["chat_template_kwargs"]), (&body["messages"], &kwargs));
         assert_eq!(seen.last().expect("it was asked").1["prompt"], prompt, "{kind}");
+        if kind == RemoteKind::Vllm {
+            // Its tokens are counted there as well.
+            let counted = gateway.post("/v1/messages/count_tokens", &plain_chat(json!({}))).await;
+            assert_eq!(json_of(counted).await["input_tokens"], 3);
+        }
     }
 }
 
