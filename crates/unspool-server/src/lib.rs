@@ -28,10 +28,10 @@
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`connection`], [`tls`] | how long clients may take; https |
 //!
-//! A module uses those above it in this table, and none below.
+//! A module uses only those above it in this table.
 //!
-//! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
-//! with it the request to the backend.
+//! There are no queues: backpressure reaches from a slow client to the backend, and a client that disconnects cancels
+//! its answer and the request to the backend.
 
 pub mod api;
 pub mod app;
