@@ -15,6 +15,7 @@
 //! | [`probability`] | what a request may ask about tokens, such as log probabilities |
 //! | [`request`] | a chat request: its body, and the request after validation |
 //! | [`prompt`], [`model`] | from a conversation to the prompt of a raw model; the model's own tokenizer and chat template |
+//! | `gbnf` | expressions as llama.cpp grammars |
 //! | [`constraint`] | structured outputs in the backend's terms |
 //! | [`budget`] | limits of the reasoning's length |
 //! | [`backend`] | the sources of raw output |
@@ -47,6 +48,7 @@ pub mod constraint;
 pub mod continuation;
 pub mod engine;
 pub mod error;
+mod gbnf;
 pub mod hash;
 pub mod hints;
 mod hosted;

@@ -38,8 +38,11 @@ def parse(
 ) -> ChatMessageAssistant:
     """The message of an output, text or ids. ``tools`` are the task's tools."""
     fields = {**(request or {}), "tools": [openai_tool(tool) for tool in tools]}
-    read = pair.parse if isinstance(output, str) else pair.parse_ids
-    return assistant_message(read(output, request=fields, prompt=prompt, reason=reason), model)  # type: ignore[operator]
+    if isinstance(output, str):
+        message = pair.parse(output, request=fields, prompt=prompt, reason=reason)
+    else:
+        message = pair.parse_ids(output, request=fields, prompt=prompt, reason=reason)
+    return assistant_message(message, model)
 
 
 def model_output(message: Message, model: str) -> ModelOutput:
