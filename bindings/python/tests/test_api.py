@@ -254,3 +254,23 @@ def test_questions_about_ids() -> None:
 def test_one_tool_is_a_list_of_one() -> None:
     for one in (TOOLS[0], {"name": "tide", "inputSchema": {"type": "object"}}, {"name": "tide", "input_schema": {}}):
         assert pair().parse(OUTPUT, tools=one).tool_calls[0].name == "tide"
+
+
+def test_what_acts_like_a_tokenizer_is_asked_for_its_vocabulary() -> None:
+    class Slow:
+        """A tokenizer without a `tokenizer.json`, with every other attribute that one may ask for."""
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"<think>": 1, "</think>": 2}
+
+        def __fspath__(self) -> str:
+            return "/nowhere"
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return lambda *_: self
+
+    made = pair(vocabulary=Slow())
+    assert made.vocabulary is not None and made.vocabulary.special == {"<think>": 1, "</think>": 2}
+    assert made.parser().push("<think>Hm.</think>", [1, 7, 2])[0].text == "Hm."

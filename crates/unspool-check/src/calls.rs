@@ -1,31 +1,31 @@
-//! What is wrong with a call, and whether its arguments fit the schema of the function.
+//! Faults of a call, and whether its arguments match the function's schema.
 
 use serde::Serialize;
 use serde_json::Value;
 use unspool::{Diagnostic, DiagnosticKind, Span, ToolCall, ToolSet};
 
-/// Deepest nesting that is looked at; what lies deeper counts as fitting.
+/// Maximum nesting to check; deeper values count as matching.
 const DEEPEST: usize = 32;
 
-/// What is wrong with a call. Of several faults it is the first in this order.
+/// The fault of a call. Of several faults it is the first in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     /// The output ended inside the call.
     Unclosed,
-    /// The arguments are no JSON object, or their syntax broke.
+    /// The arguments are not a JSON object, or their syntax broke.
     InvalidJson,
     /// The function is not among the request's tools.
     UnknownTool,
-    /// The arguments are not as the function's schema says.
+    /// The arguments do not match the function's schema.
     SchemaMismatch,
-    /// Nothing.
+    /// None.
     Ok,
 }
 
-/// What is wrong with a call of a reply. `place` is all that the call took, `diagnostics` are the reply's. Without tools no function is
-/// unknown. Of a schema the words `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `anyOf`, `oneOf`,
-/// `allOf` and `$ref` are looked at.
+/// The fault of a call in a reply. `place` is the span of the entire call, `diagnostics` are the reply's. Without tools
+/// no function is unknown. Checks the schema keywords `type`, `enum`, `const`, `required`, `properties`,
+/// `additionalProperties`, `items`, `anyOf`, `oneOf`, `allOf` and `$ref`.
 #[must_use]
 pub fn status(call: &ToolCall, place: Span, diagnostics: &[Diagnostic], tools: &ToolSet) -> CallStatus {
     if !call.complete {
@@ -47,7 +47,7 @@ pub fn status(call: &ToolCall, place: Span, diagnostics: &[Diagnostic], tools: &
     }
 }
 
-/// Whether arguments are an object that the parameters' schema allows, as far as the plain words of JSON Schema say.
+/// Whether arguments are an object that the parameters' schema allows, by the basic keywords of JSON Schema.
 pub(crate) fn fits(arguments: &str, parameters: &Value) -> bool {
     let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(arguments) else { return false };
     allows(parameters, &value, parameters, 0)

@@ -1,4 +1,4 @@
-//! Holds what a model is given and what it writes against a pair of parsers, and says what does not fit.
+//! Compares what a model is given, and what it writes, with a pair of parsers, and reports differences.
 //!
 //! | module | what it does |
 //! |---|---|

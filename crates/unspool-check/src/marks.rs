@@ -1,10 +1,10 @@
-//! The marks of a pair: the literals by which it knows thoughts and calls; and texts that only look like one.
+//! The markers of a pair, which are its literals for reasoning and calls; and their look-alikes.
 
 use unspool::format::file::FormatFile;
 use unspool::format::template::{Part, Template};
 use unspool::{Half, Pair};
 
-/// Characters that are taken for each other, and the plain one.
+/// Look-alike characters, and the plain one.
 const ALIKE: [(char, char); 26] = [
     ('\u{ff5c}', '|'),
     ('\u{2502}', '|'),
@@ -34,10 +34,10 @@ const ALIKE: [(char, char); 26] = [
     ('\u{2212}', '-'),
 ];
 
-/// What is written for a bracket where a text went through HTML.
+/// HTML entities for brackets and quotes.
 const ENTITIES: [(&str, &str); 5] = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
 
-/// The literals of a pair that are markup by themselves, the first one of a template first; each once.
+/// The distinct literals of a pair that are markup by themselves, the first of each template first.
 #[must_use]
 pub fn of_pair(pair: &Pair) -> Vec<String> {
     let mut out = Vec::new();
@@ -84,7 +84,7 @@ pub fn of_words(words: &FormatFile, half: Half) -> Vec<String> {
     out
 }
 
-/// A literal cut at white space and between tags.
+/// A literal split at white space and between tags.
 fn pieces(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for word in text.split_whitespace() {
@@ -98,13 +98,13 @@ fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// Whether a literal is markup by itself: a bracket with letters, no mere punctuation and no plain word.
+/// Whether a literal is markup by itself: a bracket with letters, not mere punctuation or a plain word.
 fn is_markup(literal: &str) -> bool {
     let bracket = literal.contains(['<', '>', '[', ']', '|']) || literal.chars().any(|c| c == '\u{ff5c}');
     bracket && literal.chars().filter(|c| c.is_alphanumeric()).count() > 1
 }
 
-/// The text with each look-alike in its plain form.
+/// The text with each look-alike replaced by its plain form.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out: String = text.chars().map(plain_char).collect();
@@ -120,20 +120,20 @@ fn plain_char(c: char) -> char {
     ALIKE.iter().find(|(alike, _)| *alike == c).map_or(c, |(_, plain)| *plain)
 }
 
-/// A text that looks like a mark, and is none.
+/// A text that looks like a marker but is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookAlike {
-    /// The mark as the parser reads it.
+    /// The marker as the parser reads it.
     pub mark: String,
-    /// The text that stands for it.
+    /// The text in its place.
     pub found: String,
-    /// Where it stands, in bytes.
+    /// Its offset, in bytes.
     pub offset: usize,
-    /// What is different, with code points.
+    /// The difference, with code points.
     pub difference: String,
 }
 
-/// The texts that look like a mark of `marks`, where the mark itself does not stand anywhere.
+/// The look-alikes of those markers in `marks` that do not occur themselves.
 #[must_use]
 pub fn look_alikes(text: &str, marks: &[String]) -> Vec<LookAlike> {
     let folded = Folded::new(text);
@@ -151,10 +151,10 @@ pub fn look_alikes(text: &str, marks: &[String]) -> Vec<LookAlike> {
     found.collect()
 }
 
-/// A text in its plain form, which knows where each character came from.
+/// A text in its plain form, with the origin of each character.
 struct Folded {
     plain: String,
-    /// For each byte of `plain`, where its character begins in the text, and at the end the text's length.
+    /// For each byte of `plain`, the start of its character in the text, and at the end the text's length.
     from: Vec<usize>,
 }
 
@@ -182,7 +182,7 @@ impl Folded {
     }
 }
 
-/// The first characters in which a text differs from a mark, in words.
+/// Describes the first characters in which a text differs from a marker.
 fn difference(found: &str, mark: &str) -> String {
     let mut pairs = found.chars().zip(mark.chars()).filter(|(a, b)| a != b);
     if found.chars().count() == mark.chars().count()

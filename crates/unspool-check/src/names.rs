@@ -1,16 +1,16 @@
-//! Which names are right for a model: by what it is called, by its files, and what else reads the same.
+//! Finds the names for a model: by its id, by its files, and by equivalence.
 
 use unspool::format::file::FormatFile;
 use unspool::{Checkpoint, Half, Registry};
 
-/// A name that is right for a model.
+/// A name for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The name.
     pub name: String,
-    /// Why, in words.
+    /// The reason.
     pub why: String,
-    /// Names that read the same.
+    /// Equivalent names.
     pub also: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub fn of_files(registry: &Registry, half: Half, checkpoint: &Checkpoint<'_>) ->
     Some(Found { also: alike(registry, half, &found.name), name: found.name, why: found.why })
 }
 
-/// Names of a half that read the same as one of it, as their files say.
+/// Names of a half that are equivalent to one of it, according to the files.
 #[must_use]
 pub fn alike(registry: &Registry, half: Half, name: &str) -> Vec<String> {
     let Ok(own) = registry.words(half, name) else { return Vec::new() };

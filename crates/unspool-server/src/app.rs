@@ -1,4 +1,4 @@
-//! The gateway's state: everything that is settled at start-up.
+//! The gateway's state, fixed at startup.
 
 mod opening;
 
@@ -43,17 +43,18 @@ pub struct App {
     raw_log: Option<Arc<RawLog>>,
     constrainer: Arc<Constrainer>,
     continuations: Arc<Continuations>,
-    /// What the start says of formats and prompts.
+    /// Startup messages about formats and prompts.
     told: Vec<String>,
-    /// A text stands where an image was.
+    /// Whether a text replaces images.
     hides_images: bool,
 }
 
 impl App {
-    /// Checks the settings, loads the formats and opens the backend, in vLLM's order: values, plugins (tools first), names.
+    /// Checks the settings, loads the formats and opens the backend, in vLLM's order: values, plugins (tools first),
+    /// names.
     ///
     /// # Errors
-    /// Whatever would make the gateway fail later: settings that contradict each other, an unknown parser, a broken file.
+    /// Anything that would fail later: contradictory settings, an unknown parser, an invalid file.
     pub fn new(config: &ServeConfig) -> Result<Self, StartupError> {
         config.check()?;
         let can = backend::capabilities(&config.backend);
@@ -87,7 +88,7 @@ impl App {
             BackendSpec::Replay(_) => "replay",
             BackendSpec::Remote { .. } => config.backend_model.as_deref().unwrap_or("default"),
         };
-        // Where nobody named it, it is called as the backend calls it, once that is known.
+        // Without a configured name, the backend's name is used once it is known.
         let remote = matches!(config.backend, BackendSpec::Remote { .. });
         let name = config.served_model_name.first().map(String::as_str);
         let name = name.or_else(|| (!remote || config.backend_model.is_some()).then_some(default_name));
@@ -126,18 +127,18 @@ impl App {
         })
     }
 
-    /// What the start says of formats and prompts, a line each.
+    /// Startup messages about formats and prompts, one per line.
     #[must_use]
     pub fn told(&self) -> &[String] {
         &self.told
     }
 
-    /// Whether a conversation may hold images: the backend takes them, or they are hidden from it.
+    /// Whether a conversation may contain images: the backend accepts them, or a text replaces them.
     pub(crate) fn takes_images(&self) -> bool {
         self.hides_images || self.backend.capabilities().chats
     }
 
-    /// Asks the backend's servers what they are, and calls the model in the metrics what they call it.
+    /// Queries the backend's servers, and uses their name of the model in the metrics.
     pub async fn learn(&self) {
         self.backend.learn().await;
         self.metrics.name_model(self.backend.model_name().as_deref().unwrap_or(&self.default_name));
@@ -155,13 +156,13 @@ impl App {
         &*self.backend
     }
 
-    /// Decides what holds answers to a form.
+    /// Chooses the structured output of a request.
     #[must_use]
     pub fn constrainer(&self) -> &Constrainer {
         &self.constrainer
     }
 
-    /// Begins answers, and leads them where the backend cannot be told all at once.
+    /// Begins answers, and continues them if they need several requests to the backend.
     #[must_use]
     pub fn continuations(&self) -> &Arc<Continuations> {
         &self.continuations
@@ -179,7 +180,7 @@ impl App {
         &self.names
     }
 
-    /// What the model is called if nobody named it.
+    /// The name of the model if none is configured.
     #[must_use]
     pub fn default_name(&self) -> &str {
         &self.default_name
@@ -191,7 +192,7 @@ impl App {
         self.started
     }
 
-    /// What is counted.
+    /// The metrics.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
@@ -203,43 +204,43 @@ impl App {
         &self.hints
     }
 
-    /// What answers hold.
+    /// The settings of answers.
     #[must_use]
     pub fn answers(&self) -> &AnswerConfig {
         &self.answers
     }
 
-    /// The settings around HTTP.
+    /// The settings of HTTP.
     #[must_use]
     pub fn http(&self) -> &HttpConfig {
         &self.http
     }
 
-    /// Where raw outputs are written down.
+    /// The log of raw outputs.
     #[must_use]
     pub fn raw_log(&self) -> Option<&Arc<RawLog>> {
         self.raw_log.as_ref()
     }
 
-    /// Most tokens of prompt and answer together: as set, or else as the backend says of this model, or the model's own files.
+    /// Maximum tokens of prompt and answer: as configured, or from the backend, or from the model's files.
     #[must_use]
     pub fn longest_context(&self, model: Option<&str>) -> Option<u64> {
         let set = self.answers.max_model_len.or_else(|| self.backend.longest_context(model));
         set.or_else(|| self.model.longest_context())
     }
 
-    /// Sees to it that prompt and answer fit into the longest context, as far as that and the prompt's tokens are known: an
-    /// answer gets the room that is left at most, as in vLLM.
+    /// Fits prompt and answer into the context, if its length and the prompt's tokens are known: an answer gets at most
+    /// the room that is left, as in vLLM.
     ///
     /// # Errors
-    /// There is no room, or more is asked for than the whole context.
+    /// There is no room, or the request asks for more than the entire context.
     pub(crate) fn fit_to_context(
         &self,
         request: &mut Arc<ChatRequest>,
         prompt: &RenderedPrompt,
     ) -> Result<(), ApiError> {
         let Some(longest) = self.longest_context(request.model.as_deref()) else { return Ok(()) };
-        // The backend keeps as much of the prompt's end as it is told.
+        // The backend keeps the requested number of tokens at the end of the prompt.
         let tokens = prompt.tokens.map(|tokens| request.sampling.kept_of_prompt(tokens, longest));
         let asked = request.sampling.max_tokens;
         let overflow = Overflow { longest: Some(longest), prompt: tokens, asked: None };
@@ -247,11 +248,12 @@ impl App {
             return Err(ApiError::too_many_tokens("messages", overflow));
         }
         if asked.is_some_and(|asked| asked > longest) {
-            return Err(ApiError::too_many_tokens("max_completion_tokens", Overflow { asked, ..overflow }));
+            let field = if request.sampling.by_older_name { "max_tokens" } else { "max_completion_tokens" };
+            return Err(ApiError::too_many_tokens(field, Overflow { asked, ..overflow }));
         }
         let room = match (tokens, asked) {
             (Some(tokens), _) => longest - tokens,
-            // How long the prompt is only the backend knows.
+            // Only the backend knows the length of the prompt.
             (None, Some(_)) => return Ok(()),
             (None, None) if prompt.text.is_empty() || self.backend.capabilities().fills_context => return Ok(()),
             (None, None) => self.default_max_tokens.min(sure_room(longest, prompt.text.len())),
@@ -270,24 +272,40 @@ impl App {
         &self.model
     }
 
-    /// What the model is given for a request.
+    /// The prompt of a request.
     ///
     /// # Errors
-    /// A conversation that the backend cannot be given.
+    /// A conversation that the backend does not support.
     pub async fn prompt(&self, request: &Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
         self.backend.prompt(request).await
     }
 
-    /// As [`App::prompt`]; where the template takes a system message in front alone, later ones are merged into it, if the
-    /// request's API has such messages anywhere.
+    /// As [`App::prompt`]. If the template takes a system message only at the start, later ones are merged into it, if
+    /// the request's API allows them anywhere.
     async fn prompt_merged(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        match self.prompt_with_system(request).await {
+            // Some templates take no two messages of the assistant in a row.
+            Err(error)
+                if request.merges_system
+                    && request.has_split_turns()
+                    && error.status == StatusCode::BAD_REQUEST
+                    && error.overflow.is_none() =>
+            {
+                Arc::make_mut(request).join_turns();
+                self.prompt(request).await
+            }
+            done => done,
+        }
+    }
+
+    async fn prompt_with_system(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
         let may = request.merges_system && request.has_late_system();
         if may && self.model.refuses_late_system() {
             Arc::make_mut(request).merge_system();
             return self.prompt(request).await;
         }
         match self.prompt(request).await {
-            // The template is the server's, and this may be why it refuses.
+            // The template is the server's, and may be the reason for the refusal.
             Err(error) if may && error.status == StatusCode::BAD_REQUEST && error.overflow.is_none() => {
                 Arc::make_mut(request).merge_system();
                 self.prompt(request).await
@@ -299,7 +317,7 @@ impl App {
     /// The tokens of a request's prompt.
     ///
     /// # Errors
-    /// Those of [`App::prompt`]; or nobody knows the backend's tokenizer.
+    /// Those of [`App::prompt`]; or the backend's tokenizer is unknown.
     pub async fn count_tokens(&self, request: ChatRequest) -> Result<u64, ApiError> {
         self.prompt_merged(&mut Arc::new(request)).await?.tokens.ok_or_else(|| {
             ApiError::new(StatusCode::NOT_IMPLEMENTED, "tokens cannot be counted with this backend")
@@ -307,8 +325,8 @@ impl App {
         })
     }
 
-    /// What the model is given for a request, with as much room behind it as [`App::fit`] asks for. Where the beginning of the
-    /// conversation may be dropped, as much of it goes as has to.
+    /// The prompt of a request, with as much room after it as [`App::fit`] requires. If the beginning of the
+    /// conversation may be dropped, drops as much as necessary.
     ///
     /// # Errors
     /// Those of [`App::prompt`] and [`App::fit`].
@@ -357,7 +375,7 @@ impl App {
         Ok(request)
     }
 
-    /// Checks how many texts may end an answer.
+    /// Checks the number of stop sequences.
     ///
     /// # Errors
     /// There are more than the server allows.
@@ -378,7 +396,7 @@ impl App {
         self.keys.clone()
     }
 
-    /// The name that stands in an answer to a request for `asked`.
+    /// The model name for the answer to a request for `asked`.
     ///
     /// # Errors
     /// The name is not served.
@@ -396,7 +414,7 @@ impl App {
     }
 }
 
-/// What the start says: the formats, and where prompts come from.
+/// Startup messages: the formats, and the source of prompts.
 fn told(config: &ServeConfig, names: &[Option<String>; 2], has_template: bool) -> Vec<String> {
     let name = |name: &Option<String>, flag: Option<&str>| match (name, flag) {
         (None, _) => "none".to_owned(),

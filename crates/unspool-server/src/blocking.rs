@@ -1,4 +1,4 @@
-//! Work that takes its time, away from the threads that serve connections.
+//! Runs long work outside of the threads that serve connections.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use unspool_text::Stop;
 
 use crate::error::ApiError;
 
-/// Runs `work` on a thread of its own. When nobody waits for it any more, it is told to stop.
+/// Runs `work` on its own thread. If the caller stops waiting, the work is stopped.
 ///
 /// # Errors
 /// Those of `work`; or it panicked.
@@ -21,7 +21,7 @@ pub(crate) async fn run<T: Send + 'static>(
     tokio::task::spawn_blocking(move || told.during(work)).await.map_err(failed)?
 }
 
-/// As [`run`], when it is this work's turn.
+/// As [`run`], after waiting for a permit.
 ///
 /// # Errors
 /// As [`run`].
@@ -32,14 +32,14 @@ pub(crate) async fn in_turn<T: Send + 'static>(
     let turn = Arc::clone(turns).acquire_owned().await;
     let turn = turn.map_err(|_| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"))?;
     run(move || {
-        // The turn is over when the work is, not when nobody waits for it any more.
+        // The permit is released when the work ends, not when the caller stops waiting.
         let _turn = turn;
         work()
     })
     .await
 }
 
-/// Tells work to stop when the one who waits for it is gone.
+/// Stops the work when the caller is gone.
 struct StopWhenDropped(Stop);
 
 impl Drop for StopWhenDropped {

@@ -1,16 +1,16 @@
-//! From events to blocks that follow each other: what the APIs with content blocks and output items are made of.
+//! Converts events to consecutive blocks, for the APIs with content blocks and output items.
 
 use std::collections::VecDeque;
 
 use crate::probability::TokenProbability;
 use crate::reply::{Field, ReplyEvent};
 
-/// What a block holds.
+/// The kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
-    /// A thought.
+    /// Reasoning.
     Thought,
-    /// A part of the answer.
+    /// A part of the content.
     Text,
     /// A call.
     Call {
@@ -21,31 +21,31 @@ pub enum Block {
     },
 }
 
-/// What happens to the block that is open.
+/// An event of the open block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockEvent {
     /// A block opens; no other one is open.
     Open(Block),
     /// More of its text, or of the JSON text of its arguments. Never empty.
     More(String),
-    /// The log probabilities of the tokens of the text that comes next.
+    /// The log probabilities of the following text.
     Probabilities(Vec<TokenProbability>),
-    /// It is over.
+    /// It ends.
     Close {
-        /// False for a call whose arguments are not complete.
+        /// False for a call with incomplete arguments.
         complete: bool,
     },
 }
 
-/// Puts the events of a reply in a row of blocks. A call stays open until it ends; what comes before that and belongs
-/// elsewhere waits, and nothing of it is lost.
+/// Orders the events of a reply into consecutive blocks. A call stays open until it ends; events that belong elsewhere
+/// wait, and nothing is lost.
 #[derive(Debug, Default)]
 pub struct Blocks {
     open: Option<Place>,
     waiting: VecDeque<ReplyEvent>,
 }
 
-/// Where an event belongs.
+/// The destination of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Thought,
@@ -54,7 +54,7 @@ enum Place {
 }
 
 impl Blocks {
-    /// Takes the next events of a reply, and gives what they do to the row.
+    /// Takes the next events of a reply, and returns their effects on the blocks.
     pub fn take(&mut self, events: Vec<ReplyEvent>) -> Vec<BlockEvent> {
         let mut out = Vec::new();
         for event in events {
@@ -63,7 +63,7 @@ impl Blocks {
         out
     }
 
-    /// The reply is over: what is open is closed, what waits is given.
+    /// The reply ends: closes the open block, and emits what waits.
     pub fn finish(&mut self) -> Vec<BlockEvent> {
         let mut out = Vec::new();
         while let Some(place) = self.open {
@@ -91,7 +91,7 @@ impl Blocks {
                 self.open = Some(place);
                 out.push(BlockEvent::Open(Block::Call { id, name }));
             }
-            // Only what belongs to the open call gets here.
+            // Only events of the open call get here.
             ReplyEvent::CallArguments { json, .. } if self.open.is_some() => out.push(BlockEvent::More(json)),
             ReplyEvent::CallEnd { complete, .. } if self.open.is_some() => self.close(complete, out),
             ReplyEvent::Probabilities { tokens, .. } if self.open.is_some() => {
@@ -113,14 +113,14 @@ impl Blocks {
     fn close(&mut self, complete: bool, out: &mut Vec<BlockEvent>) {
         self.open = None;
         out.push(BlockEvent::Close { complete });
-        // What has to wait for a further call queues up again, in order.
+        // Events for a further call queue up again, in order.
         for event in std::mem::take(&mut self.waiting) {
             self.one(event, out);
         }
     }
 }
 
-/// Where an event belongs, if it says anything.
+/// The destination of an event, unless it is empty.
 fn place(event: &ReplyEvent) -> Option<Place> {
     match event {
         ReplyEvent::Reasoning(text) => (!text.is_empty()).then_some(Place::Thought),
@@ -150,7 +150,7 @@ mod tests {
         ReplyEvent::CallEnd { index, complete: true }
     }
 
-    /// The row in short: `(` and `)` around each block, `!` behind one that is not complete.
+    /// The blocks in short: `(` and `)` around each, `!` after one that is incomplete.
     fn row(events: Vec<ReplyEvent>) -> String {
         let mut blocks = Blocks::default();
         let mut row = blocks.take(events);

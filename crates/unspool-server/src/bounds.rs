@@ -1,4 +1,4 @@
-//! How much a body may hold, counted before anything of it is kept: what a few bytes of JSON say can take many bytes of memory.
+//! Limits the contents of a body, counted before anything is stored: a few bytes of JSON can take much memory.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::error::ApiError;
 
-/// JSON values that any body may hold.
+/// Number of JSON values that any body may have.
 const FREE_VALUES: usize = 100_000;
-/// Beyond those, one value for so many bytes of the body; texts are longer than that, and schemas nearly so.
+/// Beyond those, one value per this many bytes of the body; texts are longer than that, and schemas nearly so.
 const BYTES_PER_VALUE: usize = 24;
 
-/// What a body may hold.
+/// The limits of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyBounds {
     /// Messages, or items of the input.
     pub messages: usize,
-    /// Tools, those in namespaces included.
+    /// Tools, including those in namespaces.
     pub tools: usize,
-    /// Parts of all messages together.
+    /// Parts of all messages.
     pub parts: usize,
 }
 
@@ -29,10 +29,10 @@ impl Default for BodyBounds {
 }
 
 impl BodyBounds {
-    /// Reads a body and keeps nothing of it.
+    /// Reads a body without storing it.
     ///
     /// # Errors
-    /// It is not JSON, or holds too much.
+    /// It is not JSON, or exceeds a limit.
     pub(crate) fn check(&self, body: &[u8]) -> Result<(), ApiError> {
         let mut count = Count { most_values: FREE_VALUES + body.len() / BYTES_PER_VALUE, ..Count::new(*self) };
         let mut json = serde_json::Deserializer::from_slice(body);
@@ -44,10 +44,10 @@ impl BodyBounds {
         }
     }
 
-    /// Refuses what is nested too deep, and nothing else, for a body that goes on to a backend as it is.
+    /// Refuses only excessive nesting, for a body that is forwarded to a backend.
     ///
     /// # Errors
-    /// It is not JSON, or too deep.
+    /// It is not JSON, or too deeply nested.
     pub(crate) fn check_depth(body: &[u8]) -> Result<(), ApiError> {
         let most = usize::MAX;
         let mut count = Count { most_values: most, ..Count::new(Self { messages: most, tools: most, parts: most }) };
@@ -57,10 +57,10 @@ impl BodyBounds {
     }
 }
 
-/// Levels of lists and objects in a body, itself included: those that the JSON reader takes.
+/// Maximum nesting of lists and objects in a body, itself included: that of the JSON parser.
 const DEEPEST: usize = 127;
 
-/// Why a body cannot be read.
+/// The error for an invalid body.
 pub(crate) fn not_json(error: &serde_json::Error) -> ApiError {
     let words = error.to_string();
     if let Some(place) = words.strip_prefix("recursion limit exceeded") {
@@ -69,7 +69,7 @@ pub(crate) fn not_json(error: &serde_json::Error) -> ApiError {
     ApiError::bad_body(format!("the body is not JSON: {words}"))
 }
 
-/// What was counted.
+/// The counts.
 struct Count {
     bounds: BodyBounds,
     messages: usize,
@@ -77,7 +77,7 @@ struct Count {
     parts: usize,
     values: usize,
     most_values: usize,
-    /// The field of the body that is read.
+    /// The current field of the body.
     field: String,
     refusal: Option<ApiError>,
 }
@@ -96,7 +96,7 @@ impl Count {
         }
     }
 
-    /// Counts an item of a list; an error where it is one too many.
+    /// Counts an item of a list; fails beyond the limit.
     fn item<E: serde::de::Error>(&mut self, list: Place) -> Result<(), E> {
         let (count, most, what, flag) = match list {
             Place::Messages => (&mut self.messages, self.bounds.messages, "messages", "--max-messages"),
@@ -129,7 +129,7 @@ impl Count {
     }
 }
 
-/// Where in a body a value stands.
+/// The position of a value in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Body,
@@ -142,7 +142,7 @@ enum Place {
 }
 
 impl Place {
-    /// The place of the value under this key.
+    /// The position of the value under this key.
     fn under(self, key: &str) -> Self {
         match (self, key) {
             (Self::Body, "messages" | "input") => Self::Messages,
@@ -153,12 +153,12 @@ impl Place {
         }
     }
 
-    /// The place of an item of the list that stands here.
+    /// The position of an item of the list at this position.
     fn item(self) -> Self {
         match self {
             Self::Messages => Self::Message,
             Self::Tools => Self::Tool,
-            // Results of tools are parts that hold parts.
+            // Tool results are parts that contain parts.
             Self::Content => Self::Message,
             Self::Body | Self::Message | Self::Tool | Self::Other => Self::Other,
         }
@@ -227,7 +227,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// The key of an object's member: it says where its value stands.
+/// The key of an object's member, which determines the position of its value.
 struct Key<'c> {
     count: &'c mut Count,
     place: Place,
@@ -250,14 +250,14 @@ impl Visitor<'_> for Key<'_> {
 
     fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Place, E> {
         if self.place == Place::Body {
-            // It stands in messages.
+            // It appears in messages.
             self.count.field = key.chars().take(LONGEST_FIELD).collect();
         }
         Ok(self.place.under(key))
     }
 }
 
-/// Most characters of a field's name in a message.
+/// Maximum length of a field's name in a message, in characters.
 const LONGEST_FIELD: usize = 100;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How long a thought may be, and how it is ended.
+//! The thinking budget and its enforcement.
 
 use unspool::Pair;
 use unspool::Parser;
@@ -9,20 +9,20 @@ use crate::model::Model;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
-/// The texts around a thought, and their tokens where those are known.
+/// The texts around a thought, and their tokens if known.
 #[derive(Debug, Clone, Default)]
 pub struct ReasoningMarkers {
-    /// Begins one; empty: not known.
+    /// Begins a thought; empty: unknown.
     start: String,
-    /// Ends one by itself; empty: not known.
+    /// Ends a thought; empty: unknown.
     end: String,
-    /// Is written where the budget is used up; empty: not known.
+    /// Is written when the budget is used up; empty: unknown.
     forced: String,
     markers: Option<Markers>,
 }
 
 impl ReasoningMarkers {
-    /// The texts of `--reasoning-config`, or else those of the format.
+    /// The texts of `--reasoning-config`, or those of the format.
     #[must_use]
     pub fn new(config: &ReasoningConfig, pair: &Pair, model: &Model) -> Self {
         let (start, end) = pair.reasoning_markers().unwrap_or_default();
@@ -38,16 +38,16 @@ impl ReasoningMarkers {
         Self { markers: markers(), start, end, forced }
     }
 
-    /// Whether a budget can be kept: it is known what begins and what ends a thought.
+    /// Whether a budget can be enforced: the texts that begin and end a thought are known.
     #[must_use]
     pub fn are_known(&self) -> bool {
         !self.start.is_empty() && !self.forced.is_empty()
     }
 
-    /// Refuses a budget that cannot be kept, as vLLM does.
+    /// Refuses a budget that cannot be enforced, as vLLM does.
     ///
     /// # Errors
-    /// The request has a budget, and the texts around a thought are not known.
+    /// The request has a budget, and the texts around a thought are unknown.
     pub fn check(&self, request: &ChatRequest) -> Result<(), ApiError> {
         if request.sampling.thinking_budget.is_none() || self.are_known() {
             return Ok(());
@@ -64,25 +64,25 @@ impl ReasoningMarkers {
         ))
     }
 
-    /// What begins a thought.
+    /// The text that begins a thought.
     #[must_use]
     pub fn start(&self) -> &str {
         &self.start
     }
 
-    /// What ends a thought by itself.
+    /// The text that ends a thought.
     #[must_use]
     pub fn end(&self) -> &str {
         &self.end
     }
 
-    /// What is written where the budget is used up.
+    /// The text written when the budget is used up.
     #[must_use]
     pub fn forced(&self) -> &str {
         &self.forced
     }
 
-    /// The tokens of a text of these, where they are known.
+    /// The tokens of one of these texts, if known.
     #[must_use]
     pub fn ids_of(&self, text: &str) -> Option<&[u32]> {
         let markers = self.markers.as_ref()?;
@@ -90,11 +90,11 @@ impl ReasoningMarkers {
         known.into_iter().find_map(|(own, ids)| (own == text).then_some(ids.as_slice()))
     }
 
-    /// Counts the thought of an answer behind this prompt, whose parser has read nothing yet.
+    /// A counter for the thought of an answer after this prompt, whose parser has read nothing yet.
     #[must_use]
     pub fn counter(&self, budget: u64, prompt: &RenderedPrompt, parser: &Parser) -> BudgetCounter {
         let by_id = self.markers.as_ref().map(|markers| {
-            // What stands in the prompt outside the open thought is no matter of the budget.
+            // The budget does not concern the prompt outside the open thought.
             let ids = if parser.is_thinking() { prompt.ids() } else { Vec::new() };
             let mut machine = ThinkingBudget::new(markers.clone(), budget, &ids);
             if parser.is_thinking() && !machine.is_thinking() {
@@ -106,24 +106,24 @@ impl ReasoningMarkers {
     }
 }
 
-/// Whether a thought may go on.
+/// Decides whether a thought may continue.
 #[derive(Debug, Clone)]
 pub struct BudgetCounter {
-    /// Counts tokens; `None`: it is not known which tokens the markers are.
+    /// Counts tokens; `None`: the tokens of the markers are unknown.
     by_id: Option<ThinkingBudget>,
     budget: u64,
-    /// Begins a thought; empty: not known.
+    /// Begins a thought; empty: unknown.
     start: String,
-    /// The end of the text so far, which may have begun such a start.
+    /// The end of the text so far, which may be the beginning of such a start.
     tail: String,
-    /// Tokens of the open thought, as the parser sees it.
+    /// Number of tokens of the open thought, according to the parser.
     count: u64,
-    /// Its end has been written; a parser that does not take it for one is asked no more.
+    /// Its end has been written. If the parser does not recognise it, it is not asked again.
     ended: bool,
 }
 
 impl BudgetCounter {
-    /// Takes a piece of output that the parser has read; `thought` is whether it was in a thought before.
+    /// Takes a piece of output that the parser has read; `thought`: whether it was in a thought before.
     pub fn take(&mut self, text: &str, ids: &[u32], thought: bool) {
         if ids.is_empty() {
             self.by_id = None;
@@ -131,16 +131,16 @@ impl BudgetCounter {
         if let Some(machine) = &mut self.by_id {
             machine.take(ids);
         }
-        // A piece without ids is mostly one token.
+        // A piece without ids is usually one token.
         self.count = if thought { self.count + (ids.len() as u64).max(1) } else { 0 };
-        // A thought that counts as open before the model begins it is counted from there.
+        // A thought that counts as open before the model begins it is counted from its start.
         if let Some(behind) = self.begins(text) {
             self.count = u64::from(behind);
         }
         self.ended &= thought;
     }
 
-    /// Whether this text completes what begins a thought, and then whether there is text behind it.
+    /// Whether this text completes the start of a thought, and if so, whether more text follows it.
     fn begins(&mut self, text: &str) -> Option<bool> {
         if self.start.is_empty() {
             return None;
@@ -157,12 +157,12 @@ impl BudgetCounter {
         found
     }
 
-    /// The end of the thought has been written.
+    /// Records that the end of the thought has been written.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Whether the end of the thought has to come now.
+    /// Whether the end of the thought must come now.
     #[must_use]
     pub fn is_used_up(&self, parser: &Parser) -> bool {
         match &self.by_id {
@@ -172,7 +172,7 @@ impl BudgetCounter {
     }
 }
 
-/// What is still missing of `end` behind a text that may have begun it.
+/// The missing rest of `end` after a text that may contain its beginning.
 #[must_use]
 pub(crate) fn missing_text<'a>(text: &str, end: &'a str) -> &'a str {
     let begun = (0..end.len()).rev().filter(|at| end.is_char_boundary(*at)).find(|at| text.ends_with(&end[..*at]));

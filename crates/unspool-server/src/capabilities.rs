@@ -1,4 +1,4 @@
-//! What a kind of server can do for the gateway. Its dialect says it once, and everything that has to know asks here.
+//! Capabilities of a kind of server. Each dialect declares them once.
 
 /// A notation of constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,49 +11,52 @@ pub enum Notation {
     Lark,
 }
 
-/// Whether a server that has a reasoning parser of its own applies a constraint behind the reasoning.
+/// Whether a server with its own reasoning parser applies a constraint after reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// It has none.
+    /// It has no such parser.
     #[default]
     Never,
-    /// As its own flags say, for all requests.
+    /// Set by its own flags, for all requests.
     ByFlag,
-    /// As each request says.
+    /// Set by each request.
     ByRequest,
 }
 
-/// What a kind of server can do. The default is that of a source which is no server.
+/// The capabilities of a kind of server. The default is for a source that is not a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The notations that it reads; it is told in the first one unless a flag names another.
+    /// The notations that it reads; the first one is used unless a flag names another.
     pub notations: &'static [Notation],
-    /// What to do if a flag names one that it does not read.
+    /// The hint if a flag names an unsupported notation.
     pub notation_hint: &'static str,
-    /// It continues a text that it is given, so that an answer can be broken off and gone on with.
+    /// It holds an answer to an expression or a choice only if that is a grammar in GBNF, and knows no structural tags.
+    pub gbnf: bool,
+    /// It continues a given text, so an answer can be interrupted and continued.
     pub continues: bool,
-    /// Without a bound it writes until its context is full.
+    /// Without a limit it writes until its context is full.
     pub fills_context: bool,
-    /// How it applies a constraint behind the reasoning.
+    /// How it applies a constraint after reasoning.
     pub waits: Waits,
-    /// It keeps `thinking_token_budget` if it has a reasoning parser.
+    /// It enforces `thinking_token_budget` if it has a reasoning parser.
     pub keeps_budgets: bool,
-    /// It is given the conversation, and makes the prompt itself.
+    /// It gets the conversation, and renders the prompt itself.
     pub chats: bool,
-    /// Its `/v1/completions` gives log probabilities.
+    /// Its `/v1/completions` returns log probabilities.
     pub log_probabilities: bool,
-    /// It tells with what probability it chose each token of an answer.
+    /// It returns the probability of each token of an answer.
     pub probabilities: bool,
-    /// So too for the tokens of a prompt.
+    /// The same for the tokens of a prompt.
     pub prompt_probabilities: bool,
-    /// It tells the ids of the tokens.
+    /// It returns token ids.
     pub token_ids: bool,
 }
 
-/// Of a source that can do nothing else.
+/// For a source that only writes.
 pub const NOTHING_BUT_WRITE: Capabilities = Capabilities {
     notations: &[],
     notation_hint: "",
+    gbnf: false,
     continues: false,
     fills_context: false,
     waits: Waits::Never,
@@ -66,8 +69,8 @@ pub const NOTHING_BUT_WRITE: Capabilities = Capabilities {
 };
 
 impl Capabilities {
-    /// Whether what a client asks of the form of an answer goes on as it came, to a server that may apply it from the first
-    /// token on.
+    /// Whether a client's structured output is forwarded unchanged to a server that may apply it from the first token
+    /// on.
     #[must_use]
     pub fn passes_on(&self) -> bool {
         self.continues && self.notations.is_empty()

@@ -1,4 +1,4 @@
-//! Connections of clients: how long they may take, and how many of them wait for an answer.
+//! Client connections: their timeouts, and the number of requests in progress.
 
 use std::future::Future as _;
 use std::io;
@@ -23,17 +23,17 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use crate::config::HttpConfig;
 
-/// How long a client may take. `None`: for ever.
+/// Timeouts for a client. `None`: no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeLimits {
-    /// For the head of a request, and between two pieces of its body.
+    /// For the headers of a request, and between two pieces of its body.
     pub request: Option<Duration>,
     /// Between two requests.
     pub idle: Option<Duration>,
 }
 
 impl TimeLimits {
-    /// The limits of the settings.
+    /// The configured timeouts.
     #[must_use]
     pub fn of(config: &HttpConfig) -> Self {
         let seconds = |seconds| (seconds > 0).then(|| Duration::from_secs(seconds));
@@ -41,7 +41,7 @@ impl TimeLimits {
     }
 }
 
-/// The requests that are being answered.
+/// The requests in progress.
 #[derive(Debug, Clone)]
 pub struct Running(Arc<watch::Sender<usize>>);
 
@@ -52,34 +52,34 @@ impl Default for Running {
 }
 
 impl Running {
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn count(&self) -> usize {
         *self.0.borrow()
     }
 
-    /// Waits until there is none.
+    /// Waits until there are none.
     pub async fn none(&self) {
-        // The sender is in `self`, so that the wait does not fail.
+        // `self` owns the sender, so the wait cannot fail.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
-/// What a connection does, for those who time it.
+/// The state of a connection, for its timeouts.
 #[derive(Debug, Clone, Default)]
 pub struct Activity(Arc<Doings>);
 
 #[derive(Debug, Default)]
 struct Doings {
-    /// Requests that are being answered.
+    /// Number of requests in progress.
     busy: AtomicUsize,
-    /// Requests that were begun.
+    /// Number of requests that have begun.
     begun: AtomicU64,
-    /// Who reads from the connection while a request is being answered, and has to know when that is over.
+    /// The task that reads from the connection during a request, and must learn of its end.
     reader: AtomicWaker,
 }
 
-/// A request that is being answered, until this is dropped.
+/// A request in progress, until this is dropped.
 struct Answering {
     running: Running,
     activity: Option<Activity>,
@@ -101,13 +101,13 @@ impl Drop for Answering {
         self.running.0.send_modify(|count| *count -= 1);
         if let Some(Activity(state)) = &self.activity {
             state.busy.fetch_sub(1, Ordering::SeqCst);
-            // Its time without a request begins, and nothing else may tell the reader.
+            // Its idle time begins, and nothing else notifies the reader.
             state.reader.wake();
         }
     }
 }
 
-/// The body of an answer, which runs until its end.
+/// The body of an answer, which is in progress until its end.
 struct AnswerBody {
     body: Body,
     _answering: Answering,
@@ -133,7 +133,7 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// Counts the requests of `router` as running, and times their bodies.
+/// Tracks the requests of `router`, and applies the timeouts to their bodies.
 pub fn watched(router: Router, running: Running, limits: TimeLimits) -> Router {
     router.layer(middleware::from_fn_with_state((running, limits), watch_one))
 }
@@ -148,7 +148,7 @@ async fn watch_one(State((running, limits)): State<(Running, TimeLimits)>, reque
     next.run(request).await.map(|body| Body::new(AnswerBody { body, _answering: answering }))
 }
 
-/// A body whose pieces may not be longer apart.
+/// A body with a maximum time between two pieces.
 fn timed(body: Body, limit: Duration) -> Body {
     Body::from_stream(stream::unfold(Some(body.into_data_stream()), move |body| async move {
         let mut body = body?;
@@ -161,12 +161,12 @@ fn timed(body: Body, limit: Duration) -> Body {
     }))
 }
 
-/// The client took too long.
+/// The error for a slow client.
 fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client took too long")
 }
 
-/// A listener whose connections end where a client takes too long.
+/// A listener whose connections have timeouts.
 pub struct TimedListener<L> {
     inner: L,
     limits: TimeLimits,
@@ -200,26 +200,26 @@ impl<L: Listener> Connected<IncomingStream<'_, TimedListener<L>>> for Activity {
     }
 }
 
-/// What the client is waited for.
+/// What the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// Nothing: the answer is on its way.
+    /// Nothing: an answer is in progress.
     No,
     /// A request.
     Request,
-    /// The rest of a request's head.
+    /// The rest of a request's headers.
     Head,
 }
 
-/// A connection that ends where its client takes too long.
+/// A connection with timeouts.
 pub struct Timed<I> {
     io: I,
     activity: Activity,
     limits: TimeLimits,
     waiting: Waiting,
-    /// Requests that were begun when the waiting began.
+    /// Number of requests that had begun when the wait began.
     begun: u64,
-    /// When it is over.
+    /// End of the wait.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -247,7 +247,7 @@ impl<I> Timed<I> {
         self.activity.0.busy.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether what was waited for has come.
+    /// Whether the wait is over.
     fn has_come(&self) -> bool {
         self.begun != self.activity.0.begun.load(Ordering::Relaxed)
     }
@@ -329,7 +329,7 @@ mod tests {
         (client, Timed::new(server, LIMITS))
     }
 
-    /// After how many seconds a read fails.
+    /// The number of seconds after which a read fails.
     async fn seconds_until_late(connection: &mut Timed<DuplexStream>) -> u64 {
         let start = Instant::now();
         let mut buf = [0; 64];

@@ -1,4 +1,4 @@
-//! Errors: of a request, in the API's shape, and of the start-up.
+//! Errors of a request, in the API's format, and of the startup.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use unspool::Error;
 
-/// Why a request gets no answer: a status and a body in the shape of OpenAI's API.
+/// An error response: a status and a body in the format of OpenAI's API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// The HTTP status, also the body's `code`.
@@ -17,28 +17,28 @@ pub struct ApiError {
     pub kind: &'static str,
     /// What is wrong, and where.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
     /// The request field in question.
     pub param: Option<String>,
-    /// It has more tokens than the model takes.
+    /// The request has more tokens than the model accepts.
     pub overflow: Option<Box<Overflow>>,
 }
 
-/// More tokens than the model takes, as far as it is known how many. Clients shorten their history where they read the words
-/// that their API has for it.
+/// More tokens than the model accepts, with the known counts. Clients shorten their history if the error has their
+/// API's wording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
-    /// Most tokens of prompt and answer together.
+    /// Maximum tokens of prompt and answer.
     pub longest: Option<u64>,
     /// Tokens of the prompt.
     pub prompt: Option<u64>,
-    /// Tokens of the answer that were asked for, where those are too many.
+    /// Requested tokens of the answer, if those are too many.
     pub asked: Option<u64>,
 }
 
 impl Overflow {
-    /// In the words of OpenAI's API.
+    /// In the wording of OpenAI's API.
     fn words(&self) -> String {
         let longest = match self.longest {
             Some(longest) => format!("This model's maximum context length is {longest} tokens."),
@@ -54,7 +54,7 @@ impl Overflow {
         }
     }
 
-    /// The share of the prompt that is too much, as far as that is known.
+    /// The excess share of the prompt, if known.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         match (self.longest, self.prompt, self.asked) {
@@ -63,7 +63,7 @@ impl Overflow {
         }
     }
 
-    /// In the words of Anthropic's API.
+    /// In the wording of Anthropic's API.
     #[must_use]
     pub fn words_of_messages(&self) -> String {
         match *self {
@@ -82,32 +82,32 @@ impl Overflow {
 }
 
 impl ApiError {
-    /// An error of this status, with the status' own type name.
+    /// An error with this status, and the status's own type name.
     #[must_use]
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, kind: kind(status), message: message.into(), hint: None, param: None, overflow: None }
     }
 
-    /// A field has a value that cannot be.
+    /// A field has an invalid value.
     #[must_use]
     pub fn bad_field(param: &str, message: impl Into<String>) -> Self {
         Self { param: Some(param.to_owned()), ..Self::new(StatusCode::BAD_REQUEST, message) }
     }
 
-    /// Prompt and answer have more tokens than the model takes.
+    /// Prompt and answer have more tokens than the model accepts.
     #[must_use]
     pub fn too_many_tokens(param: &str, overflow: Overflow) -> Self {
         Self { overflow: Some(overflow.into()), ..Self::bad_field(param, overflow.words()) }
             .hint("shorten the conversation or ask for fewer tokens")
     }
 
-    /// The body is not what the schema says.
+    /// The body violates the schema.
     #[must_use]
     pub fn bad_body(message: impl Into<String>) -> Self {
         Self { kind: "Bad Request", ..Self::new(StatusCode::BAD_REQUEST, message) }
     }
 
-    /// What the log says of it: its kind and the field, and nothing of what the request holds.
+    /// The log's description: the kind and the field, and none of the request's contents.
     fn reason(&self) -> String {
         let kind = if self.overflow.is_some() { "context_length_exceeded" } else { self.kind };
         match self.param.as_deref().filter(|param| param.len() < 80 && param.chars().all(|c| c.is_ascii_graphic())) {
@@ -116,20 +116,20 @@ impl ApiError {
         }
     }
 
-    /// Notes it for the request's line of the log.
+    /// Records it for the request's log line.
     pub(crate) fn noted(self) -> Self {
         line::note(|line| line.reason = Some(self.reason()));
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What is wrong, and on a line of its own what to do about it.
+    /// The message, followed by the hint on its own line.
     #[must_use]
     pub fn text(&self) -> String {
         match &self.hint {
@@ -138,8 +138,8 @@ impl ApiError {
         }
     }
 
-    /// The body: `{"error": {"message", "type", "param", "code"}}`. The code is the status, as in vLLM, but for what clients look
-    /// for by name.
+    /// The body: `{"error": {"message", "type", "param", "code"}}`. The code is the status, as in vLLM, except for
+    /// codes that clients look for by name.
     #[must_use]
     pub fn body(&self) -> Value {
         let code = match self.overflow {
@@ -150,7 +150,7 @@ impl ApiError {
     }
 }
 
-/// The `type` that vLLM gives to a status.
+/// vLLM's `type` for a status.
 fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         404 => "NotFoundError",
@@ -186,7 +186,7 @@ impl From<Error> for ApiError {
 pub struct StartupError {
     /// What is wrong, and where.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -197,7 +197,7 @@ impl StartupError {
         Self { message: message.into(), hint: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

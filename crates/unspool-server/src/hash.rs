@@ -1,10 +1,10 @@
-//! A number for what a request asks, to recognise it by.
+//! A hash that identifies a request.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 
-/// Fields that say how the answer is delivered, or to whom, and not what it is.
+/// Fields about the delivery or recipient of the answer, not its contents.
 const NOT_ASKED: [&str; 10] = [
     "model",
     "stream",
@@ -18,21 +18,21 @@ const NOT_ASKED: [&str; 10] = [
     "include_diagnostics",
 ];
 
-/// The hash of a request: the same for the same question, in whatever order its fields come and however it is delivered.
-/// It does not change between versions, so recorded outputs can be found by it.
+/// The hash of a request: the same for the same question, whatever the order of its fields and its delivery. It does
+/// not change between versions, so recorded outputs can be found by it.
 #[must_use]
 pub fn request_hash(request: &Map<String, Value>) -> u64 {
     let mut hash = Fnv(START);
     let asked = request.iter().filter(|(key, value)| !NOT_ASKED.contains(&key.as_str()) && !value.is_null());
-    // The hash takes all that is written.
+    // The hash accepts everything.
     let _ = write_object(asked, &mut hash);
     hash.0
 }
 
-/// What the hash of nothing is.
+/// The hash of nothing.
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// A hash of all that is written to it.
+/// A hash of everything written to it.
 struct Fnv(u64);
 
 impl fmt::Write for Fnv {

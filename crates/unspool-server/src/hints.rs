@@ -1,6 +1,7 @@
 //! Hints for the operator: an answer has markup but no call, and another parser would read it.
 //!
-//! They are looked for in a thread of their own, one at a time, and told once an hour. No word of an answer is in them.
+//! A separate thread checks one answer at a time, and each hint is logged at most once an hour. Hints contain no text
+//! of an answer.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -13,25 +14,25 @@ use unspool_check::diagnose::Formats;
 use crate::metrics::Metrics;
 use crate::reply::{ReplyEvent, Step};
 
-/// Most of an answer that is looked at, in bytes.
+/// Maximum size of an answer to check, in bytes.
 const LONGEST: usize = 16 << 10;
-/// How long nothing is looked at after a hint.
+/// Delay before the next check after a hint.
 const AFTER_HINT: Duration = Duration::from_secs(3600);
-/// And after an answer that brought none.
+/// Delay after a check without a hint.
 const AFTER_NOTHING: Duration = Duration::from_secs(10);
 
 /// Looks for hints.
 pub struct Hints {
     registry: Registry,
     vocabulary: Vocabulary,
-    /// The names of the halves that are served.
+    /// The names of the configured halves.
     names: [Option<String>; 2],
     metrics: Arc<Metrics>,
     formats: OnceLock<Formats>,
     turn: Mutex<Turn>,
 }
 
-/// Whether somebody is looking, and when the next one may.
+/// Whether a check is running, and when the next one may run.
 #[derive(Debug, Default)]
 struct Turn {
     taken: bool,
@@ -47,7 +48,7 @@ impl Hints {
         Self { registry, vocabulary, names, metrics, formats: OnceLock::new(), turn: Mutex::default() }
     }
 
-    /// Looks at the text of an answer without calls, elsewhere and if it is time.
+    /// Checks the text of an answer without calls, on another thread, if it is time.
     pub fn consider(self: &Arc<Self>, text: String) {
         if !text.contains(['<', '[', '|']) || !self.take_turn() {
             return;
@@ -57,7 +58,7 @@ impl Hints {
             let told = hints.look(text);
             hints.end_turn(if told { AFTER_HINT } else { AFTER_NOTHING });
         };
-        // Without a thread there is no hint, and that is all.
+        // Without a thread there is no hint.
         if thread::Builder::new().name("hints".to_owned()).spawn(look).is_err() {
             self.end_turn(AFTER_NOTHING);
         }
@@ -75,7 +76,7 @@ impl Hints {
             Turn { taken: false, next: Instant::now().checked_add(pause) };
     }
 
-    /// Whether there was something to be told.
+    /// Checks a text; returns whether there was a hint.
     fn look(&self, text: String) -> bool {
         let base = || Setup { vocabulary: self.vocabulary.clone(), ..Setup::default() };
         let formats = self.formats.get_or_init(|| Formats::new(self.registry.clone(), base()));
@@ -106,7 +107,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of an answer that may call.
+    /// For an answer that may have calls.
     #[must_use]
     pub fn new(hints: Arc<Hints>) -> Self {
         Self { hints, content: String::new(), called: false }

@@ -1,9 +1,9 @@
-//! Tools that the clients of an API offer and only its provider's own servers have. Clients send them unasked, so a request is not
-//! refused for them: they are left out of the prompt, and the answer and the log say so.
+//! Tools that exist only on the servers of an API's provider. Clients offer them unasked, so the request is not
+//! refused: they are omitted from the prompt, and the answer and the log say so.
 
 use serde_json::Value;
 
-/// What their types begin with.
+/// Prefixes of their types.
 const TYPES: [&str; 17] = [
     "advisor",
     "apply_patch",
@@ -29,7 +29,7 @@ pub(crate) fn is_hosted(kind: &str) -> bool {
     TYPES.iter().any(|own| kind.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')))
 }
 
-/// Whether an item or a block of a conversation tells of what such a tool did. The model never knew of it.
+/// Whether an item or block of a conversation is from such a tool. The model never saw it.
 pub(crate) fn tells_of_hosted(kind: &str) -> bool {
     let what = kind.strip_suffix("_call_output").or_else(|| kind.strip_suffix("_call"));
     let what = what.or_else(|| kind.strip_suffix("_tool_result")).unwrap_or(kind);
@@ -39,19 +39,19 @@ pub(crate) fn tells_of_hosted(kind: &str) -> bool {
         || what != kind && is_hosted(what)
 }
 
-/// What was left out of a request.
+/// The omitted tools of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ignored(Vec<String>);
 
 impl Ignored {
-    /// Notes one, once.
+    /// Adds one, once.
     pub(crate) fn note(&mut self, what: &str) {
         if !self.0.iter().any(|known| known == what) {
             self.0.push(what.to_owned());
         }
     }
 
-    /// The list for the answer, which the log has too; `None`: nothing was left out.
+    /// The list for the answer, which is also logged; `None`: nothing was omitted.
     pub(crate) fn told(&self) -> Option<Value> {
         (!self.0.is_empty()).then(|| {
             tracing::warn!(tools = self.0.join(" "), "a request's tools that only its provider has are left out");

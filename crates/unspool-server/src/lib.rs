@@ -15,6 +15,7 @@
 //! | [`probability`] | what a request may ask of tokens |
 //! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
 //! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
+//! | `gbnf` | expressions as grammars of llama.cpp |
 //! | [`constraint`] | what holds an answer to a form, in the backend's words |
 //! | [`budget`] | how long the reasoning may be |
 //! | [`backend`] | who writes the raw output |
@@ -28,10 +29,10 @@
 //! | [`api`] | the HTTP surfaces, folds of one event stream |
 //! | [`connection`], [`tls`] | how long clients may take; https |
 //!
-//! A module uses those above it in this table, and none below.
+//! A module uses only those above it in this table.
 //!
-//! There is no queue anywhere: a client that takes its time is not read for, and one that goes away drops its answer, and
-//! with it the request to the backend.
+//! There are no queues: backpressure reaches from a slow client to the backend, and a client that disconnects cancels
+//! its answer and the request to the backend.
 
 pub mod api;
 pub mod app;
@@ -47,6 +48,7 @@ pub mod constraint;
 pub mod continuation;
 pub mod engine;
 pub mod error;
+mod gbnf;
 pub mod hash;
 pub mod hints;
 mod hosted;

@@ -1,35 +1,35 @@
-//! One line of the log for each request, gathered where its parts are known: never what anybody said.
+//! One log line per request, collected from its parts. It never contains text of users or models.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is known of a request.
+/// The known facts about a request.
 #[derive(Debug)]
 pub struct Line {
     start: Instant,
-    /// Which of several servers, from 1.
+    /// Index of the server, from 1.
     pub backend: Option<usize>,
     /// Tokens of the prompt.
     pub prompt: u64,
     /// Tokens of the answers.
     pub completion: u64,
-    /// When the first answer began.
+    /// Time to the first output.
     pub first: Option<Duration>,
-    /// Why the last answer ended.
+    /// Finish reason of the last answer.
     pub finish: Option<&'static str>,
-    /// Why there is none.
+    /// Reason of a refusal or failure.
     pub reason: Option<String>,
 }
 
 impl Line {
-    /// How long it has taken.
+    /// Time since the request began.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 }
 
-/// A line that several parts write to.
+/// A line shared by several parts.
 pub type Shared = Arc<Mutex<Line>>;
 
 tokio::task_local! {
@@ -50,18 +50,18 @@ pub fn begin() -> Shared {
     }))
 }
 
-/// Does `work` on behalf of this line.
+/// Runs `work` with this line as the current one.
 pub async fn during<T>(line: Shared, work: impl Future<Output = T>) -> T {
     CURRENT.scope(line, work).await
 }
 
-/// The line of the request that is being worked on.
+/// The line of the current request.
 #[must_use]
 pub fn current() -> Option<Shared> {
     CURRENT.try_with(Arc::clone).ok()
 }
 
-/// Notes something in the line of the request that is being worked on, if there is one.
+/// Changes the line of the current request, if there is one.
 pub fn note(change: impl FnOnce(&mut Line)) {
     if let Some(line) = current() {
         change(&mut line.lock().unwrap_or_else(PoisonError::into_inner));

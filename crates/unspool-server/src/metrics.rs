@@ -1,4 +1,4 @@
-//! What the gateway counts: one observer per answer, beside the parser, so that every surface is counted alike.
+//! Metrics: one observer per answer, next to the parser, so that all APIs are counted alike.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,9 +12,9 @@ use crate::error::StartupError;
 use crate::line::{self, Line, Shared};
 use crate::reply::{ReplyEvent, Step};
 
-/// Bounds of the buckets for times, in seconds.
+/// Bucket bounds for times, in seconds.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0];
-/// Bounds of the buckets for held-back bytes.
+/// Bucket bounds for held-back bytes.
 const BYTES: [f64; 10] = [0.0, 4.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0, 4096.0, 65536.0];
 
 const REQUESTS: &str = "unspool_requests_total";
@@ -34,7 +34,7 @@ const FIRST_BYTE: &str = "unspool_time_to_first_byte_seconds";
 const FIRST_CALL: &str = "unspool_time_to_first_call_seconds";
 const DURATION: &str = "unspool_answer_seconds";
 
-/// Name, and what it says.
+/// Name and description.
 const COUNTERS: [(&str, &str); 12] = [
     (REQUESTS, "Requests by surface and HTTP status"),
     (ANSWERS, "Answers by why they ended; `aborted`: the client went away, `error`: the backend failed"),
@@ -49,7 +49,7 @@ const COUNTERS: [(&str, &str); 12] = [
     (COMPLETION, "Tokens of output"),
     (REASONING, "Tokens of thought; without token ids an estimate"),
 ];
-/// Name, unit, and what it says.
+/// Name, unit and description.
 const HISTOGRAMS: [(&str, Unit, &str); 4] = [
     (HELD, Unit::Bytes, "The most bytes that an answer held back until their meaning was certain"),
     (FIRST_BYTE, Unit::Seconds, "From the request to the first thought, text or call"),
@@ -71,7 +71,7 @@ pub enum Surface {
 }
 
 impl Surface {
-    /// The surface of a path, if its requests are counted.
+    /// The API of a path, if its requests are counted.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         match path {
@@ -98,12 +98,12 @@ pub struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
     labels: RwLock<Vec<Label>>,
-    /// The model has its name.
+    /// The model's name is set.
     named: AtomicBool,
 }
 
 impl Metrics {
-    /// Counters with the names of the model and of the two halves of its format; all that can be is there at 0.
+    /// Counters labelled with the names of the model and of the two halves; all possible ones start at 0.
     ///
     /// # Errors
     /// Never in practice: the buckets are constants.
@@ -133,7 +133,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Calls the model so, unless it has a name; all that can be is there at 0.
+    /// Sets the model's name, unless it has one; all possible counters start at 0.
     pub fn name_model(&self, model: &str) {
         if self.named.swap(true, Ordering::Relaxed) {
             return;
@@ -146,24 +146,24 @@ impl Metrics {
         }
     }
 
-    /// All of it, as Prometheus reads it.
+    /// All metrics in Prometheus' text format.
     #[must_use]
     pub fn text(&self) -> String {
         self.handle.render()
     }
 
-    /// Folds what was measured since the last time, so that it takes no more room. To be called now and then.
+    /// Folds the measurements since the last call, so that they take no more memory. Call it regularly.
     pub fn tidy(&self) {
         self.handle.run_upkeep();
     }
 
-    /// Counts a request that was answered with `status`.
+    /// Counts a request with this response status.
     pub(crate) fn request(&self, surface: Surface, status: u16) {
         let labels = [Label::new("surface", surface.word()), Label::new("status", status.to_string())];
         self.counter(REQUESTS, &labels).increment(1);
     }
 
-    /// Counts a hint that was told.
+    /// Counts a hint.
     pub(crate) fn hint(&self, cause: &str) {
         self.counter(HINTS, &[Label::new("cause", cause.to_owned())]).increment(1);
     }
@@ -184,7 +184,7 @@ impl Metrics {
 
 static METADATA: Metadata<'static> = Metadata::new("unspool", metrics::Level::INFO, Some(module_path!()));
 
-/// Watches one answer.
+/// Observes one answer.
 pub struct Observer {
     metrics: Arc<Metrics>,
     surface: Surface,
@@ -192,15 +192,15 @@ pub struct Observer {
     said: bool,
     called: bool,
     ended: bool,
-    /// Whether the call that is being read is counted as malformed already.
+    /// Whether the current call has been counted as malformed.
     malformed: bool,
     most_held: usize,
-    /// The request's line of the log.
+    /// The request's log line.
     line: Option<Shared>,
 }
 
 impl Observer {
-    /// An observer of an answer to a request that came now.
+    /// An observer of an answer to a request that arrives now.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, surface: Surface) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl Observer {
         }
     }
 
-    /// The parser holds this many bytes back.
+    /// Records how many bytes the parser holds back.
     pub(crate) fn held(&mut self, bytes: usize) {
         self.most_held = self.most_held.max(bytes);
     }
@@ -241,7 +241,7 @@ impl Observer {
             "length" => "length",
             "tool_calls" => "tool_calls",
             "content_filter" => "content_filter",
-            // A backend's own words are not bounded, and labels must be.
+            // The backend's own reasons are unbounded, but labels must be bounded.
             _ => "other",
         });
     }
@@ -252,7 +252,7 @@ impl Observer {
         }
     }
 
-    /// The backend failed.
+    /// Records a failure of the backend.
     pub(crate) fn failed(&mut self) {
         self.end("error");
     }
@@ -270,7 +270,7 @@ impl Observer {
                 self.malformed = false;
                 self.metrics.counter(PARTIAL, &[]).increment(u64::from(!complete));
             }
-            // What is said after a fault is no part of that call any more, also where the call was never announced.
+            // Output after an error no longer belongs to that call, even if the call was never announced.
             ReplyEvent::Reasoning(_) | ReplyEvent::Content(_) => self.malformed = false,
             ReplyEvent::CallArguments { .. } | ReplyEvent::Probabilities { .. } => {}
         }

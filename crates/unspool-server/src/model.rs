@@ -1,4 +1,4 @@
-//! The model's own files, as far as the gateway has them: its tokenizer and its chat template.
+//! The model's own files: its tokenizer and its chat template.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::prompt::PromptRenderer;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
-/// What `--model-dir` and the template flags bring.
+/// The contents of `--model-dir` and the template flags.
 #[derive(Debug)]
 pub struct Model {
     folder: Option<ModelDir>,
-    /// The file of `--tokenizer-config`, which counts before the folder's.
+    /// The file of `--tokenizer-config`, which takes precedence over the folder's.
     tokenizer_config: Option<Value>,
-    /// Whether every request has a template to be rendered with.
+    /// Whether every request can be rendered with a template.
     has_template: bool,
     prompter: Prompter,
     defaults: Map<String, Value>,
     trusts_templates: bool,
     hides_tools: bool,
-    /// The template takes a system message in front alone.
+    /// The template takes a system message only at the start.
     refuses_late_system: bool,
-    /// Bounds how many prompts are rendered and texts tokenized at once.
+    /// Limits how many prompts are rendered and texts tokenized at once.
     turns: Arc<Semaphore>,
-    /// Longest text to be tokenized, in characters.
+    /// Maximum length of a text to tokenize, in characters.
     longest_text: usize,
 }
 
@@ -41,7 +41,7 @@ impl Model {
     /// Opens the model's folder and the chat template.
     ///
     /// # Errors
-    /// A file is missing or broken, or the model has no template and none is given.
+    /// A file is missing or invalid, or the model has no template and none is given.
     pub fn open(config: &ServeConfig) -> Result<Self, StartupError> {
         let folder = config.model_dir.as_deref().map(ModelDir::open).transpose()?;
         let choice = TemplateChoice::of(config.chat_template.as_deref());
@@ -49,7 +49,7 @@ impl Model {
             TemplateChoice::Given(text) => Some(template::given(text)?),
             TemplateChoice::Unsaid | TemplateChoice::ChatMl | TemplateChoice::Nothing => None,
         };
-        // Where the model's own template does not count, it need not be there.
+        // If the model's own template is not used, it may be missing.
         let counts = matches!(choice, TemplateChoice::Unsaid | TemplateChoice::Given(_));
         let format = match config.chat_template_content_format {
             ContentFormatOption::Auto => None,
@@ -93,14 +93,14 @@ impl Model {
         })
     }
 
-    /// Whether the tokenizer has this text as one entry; `None`: there is no tokenizer here.
+    /// Whether this text is one entry of the tokenizer; `None`: there is no tokenizer.
     #[must_use]
     pub fn has_token(&self, text: &str) -> Option<bool> {
         let entries = self.folder.as_ref()?.tokenizer().entries();
         Some(entries.added().contains_key(text) || entries.iter().any(|(_, bytes)| bytes == text.as_bytes()))
     }
 
-    /// Adds what the checkpoint says to what a pair of formats is made from.
+    /// Adds the checkpoint's facts to the settings of a pair.
     pub fn describe(&self, setup: &mut Setup) {
         if let Some(config) = &self.tokenizer_config {
             setup.tokenizer_config = config.clone();
@@ -122,10 +122,10 @@ impl Model {
         }
     }
 
-    /// Which format the model writes, told from its files.
+    /// Detects the model's format from its files.
     ///
     /// # Errors
-    /// There are no files, or they do not say.
+    /// There are no files, or they are ambiguous.
     pub fn detect(&self, registry: &Registry, half: Half) -> Result<Detected, StartupError> {
         let declared = self.tokenizer_config.as_ref();
         let template = self.prompter.template(true).map(|template| template.source().to_owned());
@@ -152,11 +152,12 @@ impl Model {
         Ok(registry.detect(half, &checkpoint)?)
     }
 
-    /// The first thing in which what the template writes is not what the parsers read; `named`: which halves have a name.
+    /// The first difference between what the template writes and what the parsers read; `named`: which halves have a
+    /// name.
     #[must_use]
     pub fn misfit(&self, pair: &Pair, named: (bool, bool)) -> Option<String> {
         let (reasoning, tools) = named;
-        // Without a template there is nothing to hold against them; harmony's prompts are our own.
+        // Without a template there is nothing to compare; harmony's prompts are our own.
         if !self.has_template || self.prompter.template(true).is_none() || !(reasoning || tools) {
             return None;
         }
@@ -166,10 +167,10 @@ impl Model {
         Some(format!("{}: {}{line}", found.check, found.message.replace('\n', " ")))
     }
 
-    /// Checks what concerns the template in a request, and merges its arguments with the server's, once for template and parser.
+    /// Checks a request's template settings, and merges its arguments with the server's, once for template and parser.
     ///
     /// # Errors
-    /// The request brings a template, and the server does not trust those.
+    /// The request brings a template, and the server does not allow that.
     pub fn prepare(&self, request: &mut ChatRequest) -> Result<(), ApiError> {
         let in_kwargs = request.parse.chat_template_kwargs.get("chat_template").is_some_and(|value| !value.is_null());
         if !self.trusts_templates && (request.template.is_some() || in_kwargs) {
@@ -178,7 +179,7 @@ impl Model {
                 .hint("the server allows it if it is started with --trust-request-chat-template"));
         }
         if self.hides_tools && request.parse.tool_choice == ToolChoice::None {
-            // Here, and not in the template alone, so that it holds for every kind of prompt.
+            // Done here rather than in the template, so that it applies to every kind of prompt.
             request.tools.clear();
         }
         let effort = request.parse.reasoning_effort.as_deref();
@@ -199,16 +200,16 @@ impl Model {
         Ok(folder.tokenizer())
     }
 
-    /// What bounds how many prompts are rendered and texts tokenized at once.
+    /// The semaphore for rendering and tokenizing.
     #[must_use]
     pub fn turns(&self) -> &Arc<Semaphore> {
         &self.turns
     }
 
-    /// The tokens of a text; `param` is the field that it came in.
+    /// Tokenizes a text; `param` is its field in the request.
     ///
     /// # Errors
-    /// The gateway has no model folder, the text is too long, or a part of it has no tokens.
+    /// The gateway has no model folder, the text is too long, or a part of it cannot be tokenized.
     pub fn tokenize(&self, text: &str, add_special: bool, param: &str) -> Result<Vec<u32>, ApiError> {
         self.check_length(text, param)?;
         self.tokenizer()?.encode(text, add_special).map_err(|error| refused(error, param))
@@ -232,13 +233,13 @@ impl Model {
         self.folder.is_some()
     }
 
-    /// The ids of the tokens that end a turn, as far as the checkpoint says.
+    /// The ids of the tokens that end a turn, if the checkpoint lists them.
     #[must_use]
     pub fn end_tokens(&self) -> &[u32] {
         self.folder.as_ref().map(ModelDir::end_tokens).unwrap_or_default()
     }
 
-    /// The text that the tokenizer puts in front of every sequence, if it does.
+    /// The text that the tokenizer prepends to every sequence, if any.
     #[must_use]
     pub fn sequence_start(&self) -> Option<String> {
         let tokenizer = self.folder.as_ref()?.tokenizer();
@@ -247,25 +248,25 @@ impl Model {
         String::from_utf8(tokenizer.entries().bytes(*first)?.to_vec()).ok()
     }
 
-    /// The longest context, in tokens.
+    /// The maximum context length, in tokens.
     #[must_use]
     pub fn longest_context(&self) -> Option<u64> {
         self.folder.as_ref().and_then(ModelDir::longest_context)
     }
 
-    /// Whether the template takes a system message in front of the conversation alone.
+    /// Whether the template takes a system message only at the start of the conversation.
     #[must_use]
     pub fn refuses_late_system(&self) -> bool {
         self.refuses_late_system
     }
 
-    /// Whether every request's prompt is made here, with a template.
+    /// Whether the gateway renders every request's prompt, with a template.
     #[must_use]
     pub fn has_template(&self) -> bool {
         self.has_template
     }
 
-    /// Whether a request's prompt is made here, with a template.
+    /// Whether the gateway renders a request's prompt, with a template.
     #[must_use]
     pub fn renders(&self, request: &ChatRequest) -> bool {
         self.has_template || request.template.is_some()
@@ -274,7 +275,7 @@ impl Model {
     /// The prompt of a prepared request, with its tokens if there is a tokenizer.
     ///
     /// # Errors
-    /// The conversation cannot be said, or the template refuses it.
+    /// The conversation cannot be expressed, or the template refuses it.
     pub fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError> {
         if let Some(text) = &request.raw_prompt {
             let ids = match &self.folder {
@@ -316,7 +317,7 @@ impl Model {
     }
 }
 
-/// Tries whether a template takes a system message behind the user's.
+/// Tests whether a template refuses a system message after the user's.
 fn refuses_late_system(prompter: &Prompter) -> bool {
     let message = |role: &str| json!({"role": role, "content": "a"});
     let (system, user) = (message("system"), message("user"));
@@ -366,7 +367,7 @@ impl From<TextError> for StartupError {
     }
 }
 
-/// Prompts made with the model's template where there is one, and by `otherwise` where there is none.
+/// Renders prompts with the model's template if there is one, otherwise with `otherwise`.
 #[derive(Debug)]
 pub struct ModelPrompts {
     model: Arc<Model>,

@@ -1,4 +1,5 @@
-//! What a chat server has taken apart already, among the events of a parser: one numbering for the calls of both.
+//! Merges the calls and reasoning that a chat server has parsed itself with a parser's events, with one numbering for
+//! all calls.
 
 use unspool::{Parser, Request, ToolChoice};
 
@@ -6,23 +7,24 @@ use crate::backend::Native;
 use crate::reply::{Field, ReplyEvent};
 use crate::unique;
 
-/// The calls of an answer: those of the server, and those that were found in its text.
+/// The calls of an answer: the server's, and those found in its text.
 #[derive(Debug, Default)]
 pub struct Natives {
-    /// A parser that stands behind the thought, for answers whose thought the server gives by itself.
+    /// A parser that starts after the thought, for answers whose reasoning the server returns itself.
     content: Option<Box<Parser>>,
-    /// The request names the function, so that its call is the answer.
+    /// The request names the function, so its call is the answer.
     named: bool,
-    /// The request wants no thoughts.
+    /// The request wants no reasoning.
     hides_thoughts: bool,
-    /// The numbers of the server's calls.
+    /// The indices of the server's calls.
     given: Vec<usize>,
-    /// The numbers of those that were found.
+    /// The indices of the calls that were found.
     found: Vec<usize>,
 }
 
 impl Natives {
-    /// For answers to `request` of a server that may give thoughts by itself; `content` is a parser that stands behind them.
+    /// For answers to `request` from a server that may return reasoning itself; `content` is a parser that starts after
+    /// it.
     #[must_use]
     pub fn new(request: &Request, content: Option<Parser>) -> Self {
         Self {
@@ -33,13 +35,13 @@ impl Natives {
         }
     }
 
-    /// Whether an answer that came to its end asks for calls of the server's.
+    /// Whether a finished answer has calls of the server.
     #[must_use]
     pub fn ask_for_calls(&self) -> bool {
         !self.given.is_empty() && !self.named
     }
 
-    /// The parser for the text of a server that gives thoughts by itself; once.
+    /// The parser for the text of a server that returns reasoning itself; once.
     pub fn content(&mut self) -> Option<Parser> {
         self.content.take().map(|parser| *parser)
     }
@@ -48,7 +50,7 @@ impl Natives {
         self.given.len() + self.found.len()
     }
 
-    /// The event of what the server gave, if it is one for the client.
+    /// The event for the server's output, if the client should see it.
     pub fn event(&mut self, native: Native) -> Option<ReplyEvent> {
         Some(match native {
             Native::Reasoning(_) if self.hides_thoughts => return None,
@@ -58,7 +60,7 @@ impl Natives {
             Native::CallStart { id, name } => {
                 let index = self.next();
                 self.given.push(index);
-                // Clients answer a call by its id.
+                // Clients refer to a call by its id.
                 let id = if id.is_empty() { format!("chatcmpl-tool-{:016x}", unique::number()) } else { id };
                 ReplyEvent::CallStart { index, id, name }
             }
@@ -68,7 +70,7 @@ impl Natives {
         })
     }
 
-    /// Numbers what a parser found behind what there is.
+    /// Renumbers the calls that a parser found, after the existing ones.
     pub fn renumber(&mut self, events: &mut [ReplyEvent]) {
         for event in events {
             match event {
@@ -85,7 +87,7 @@ impl Natives {
         }
     }
 
-    /// The ends of the server's calls; cut off with the answer, the last one is not complete.
+    /// The ends of the server's calls; if the answer was cut off, the last one is incomplete.
     pub fn ends(&self, cut: bool) -> impl Iterator<Item = ReplyEvent> {
         let last = self.given.len();
         let end = move |(number, index): (usize, &usize)| ReplyEvent::CallEnd {

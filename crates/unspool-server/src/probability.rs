@@ -1,4 +1,4 @@
-//! What a request may ask of the tokens of an answer: their ids, and the log probabilities with which they were chosen.
+//! Token data that a request can ask for: ids and log probabilities.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::capabilities::Capabilities;
 use crate::error::ApiError;
 
-/// Most other tokens that may be asked for beside each one.
+/// Maximum number of alternatives per token.
 const MOST_OTHERS: i64 = 100;
 
-/// What a probability of nothing is written as, since JSON has no infinity.
+/// The logarithm of probability zero, because JSON has no infinity.
 const FLOOR: f64 = -9999.0;
 
 /// A token that was or could have been chosen.
@@ -20,7 +20,7 @@ pub struct Candidate {
     /// The logarithm of its probability.
     #[serde(default, deserialize_with = "or_floor")]
     pub logprob: f64,
-    /// Its bytes, if they are known.
+    /// Its bytes, if known.
     #[serde(default)]
     pub bytes: Option<Vec<u8>>,
 }
@@ -31,26 +31,26 @@ pub struct TokenProbability {
     /// The token itself.
     #[serde(flatten)]
     pub chosen: Candidate,
-    /// The likeliest ones in its place.
+    /// The most likely alternatives.
     #[serde(default)]
     pub top_logprobs: Vec<Candidate>,
 }
 
-/// What a request wants to know of the tokens.
+/// The token data that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenWishes {
-    /// The log probabilities of the answer's tokens, each with those of so many others.
+    /// The log probabilities of the answer's tokens, with this number of alternatives.
     pub top: Option<usize>,
-    /// Tokens are written as their ids there.
+    /// Write tokens as ids there.
     pub as_ids: bool,
     /// The ids of prompt and answer.
     pub ids: bool,
-    /// The log probabilities of the prompt's tokens, with so many others; -1: all.
+    /// The log probabilities of the prompt's tokens, with this number of alternatives; -1: all.
     pub prompt: Option<i64>,
 }
 
 impl Candidate {
-    /// A token with its text and bytes, under its id if that is wished.
+    /// A token with its text and bytes, as its id if requested.
     #[must_use]
     pub fn new((id, logprob): (Option<u32>, f64), (text, bytes): (&str, Option<&[u8]>), wishes: TokenWishes) -> Self {
         let token = match id.filter(|_| wishes.as_ids) {
@@ -62,7 +62,7 @@ impl Candidate {
 }
 
 impl TokenProbability {
-    /// A token, and as many of the others as are wished, the likeliest first.
+    /// A token and the requested number of alternatives, the most likely first.
     #[must_use]
     pub fn new(chosen: Candidate, mut others: Vec<Candidate>, wishes: TokenWishes) -> Self {
         others.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
@@ -70,7 +70,7 @@ impl TokenProbability {
         Self { chosen, top_logprobs: others }
     }
 
-    /// How long its text is.
+    /// Length of its text.
     #[must_use]
     pub fn length(&self) -> usize {
         self.chosen.bytes.as_ref().map_or(self.chosen.token.len(), Vec::len)
@@ -78,10 +78,10 @@ impl TokenProbability {
 }
 
 impl TokenWishes {
-    /// From the fields of a chat request.
+    /// Reads the fields of a chat request.
     ///
     /// # Errors
-    /// Numbers that are none of these, and wishes that exclude each other.
+    /// Invalid numbers, or contradictory fields.
     pub fn read(
         (logprobs, top): (Option<bool>, Option<i64>),
         (as_ids, ids): (Option<bool>, Option<bool>),
@@ -107,10 +107,10 @@ impl TokenWishes {
         Ok(Self { top, as_ids: as_ids == Some(true), ids: ids == Some(true), prompt })
     }
 
-    /// Checks that the backend can tell what is wished.
+    /// Checks that the backend supports the request.
     ///
     /// # Errors
-    /// It cannot.
+    /// It does not.
     pub fn check(self, can: &Capabilities) -> Result<(), ApiError> {
         let asked = [
             ("logprobs", self.top.is_some() && !can.probabilities, "log probabilities"),
@@ -126,7 +126,7 @@ impl TokenWishes {
         }
     }
 
-    /// Whether anything is wished of each token of the answer.
+    /// Whether data of each token of the answer are requested.
     #[must_use]
     pub fn any(self) -> bool {
         self.ids || self.top.is_some()

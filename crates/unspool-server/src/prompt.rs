@@ -1,4 +1,4 @@
-//! From a conversation to the text that a raw model is given.
+//! From a conversation to the prompt of a raw model.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use crate::request::{ChatMessage, ChatRequest, MessageCall};
 /// A prompt, as far as it is known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedPrompt {
-    /// What the model is given.
+    /// The text for the model.
     pub text: String,
-    /// Where in it the turn begins that the model writes; `None`: the prompt says nothing about how the reply begins.
+    /// Start of the assistant turn in it; `None`: the prompt does not determine how the reply begins.
     pub turn: Option<usize>,
     /// Number of its tokens.
     pub tokens: Option<u64>,
-    /// The tokens themselves; empty: not known. Their bytes are empty if only their ids are known.
+    /// The tokens themselves; empty: unknown. Their bytes are empty if only their ids are known.
     pub encoded: Vec<PromptToken>,
-    /// Whether the text begins with the special tokens that begin a sequence, so that nobody must add them.
+    /// Whether the text includes the special tokens that begin a sequence, so that they must not be added.
     pub complete: bool,
-    /// Where the reply begins, where that is told and no prompt is known.
+    /// Where the reply begins, if that is set and the prompt is unknown.
     pub begins: Option<ChatStart>,
 }
 
 impl RenderedPrompt {
-    /// The ids of its tokens; empty: not known.
+    /// The ids of its tokens; empty: unknown.
     #[must_use]
     pub fn ids(&self) -> Vec<u32> {
         self.encoded.iter().map(|token| token.id).collect()
     }
 
-    /// The part that says where the reply begins.
+    /// The part that determines where the reply begins.
     #[must_use]
     pub fn tail(&self) -> unspool::Prompt<'_> {
         match self.begins {
@@ -46,7 +46,7 @@ impl RenderedPrompt {
             None => {}
         }
         match self.turn.and_then(|at| self.text.get(at..)) {
-            // Ids alone say nothing about what stands there.
+            // Ids without bytes do not show the text.
             Some(_) if self.encoded.iter().any(|token| !token.bytes.is_empty()) => {
                 unspool::Prompt::Tokens(&self.encoded)
             }
@@ -56,27 +56,27 @@ impl RenderedPrompt {
     }
 }
 
-/// Makes prompts.
+/// Renders prompts.
 pub trait PromptRenderer: fmt::Debug + Send + Sync {
     /// The prompt for a request.
     ///
     /// # Errors
-    /// A conversation that cannot be said in text.
+    /// A conversation that cannot be expressed as text.
     fn render(&self, request: &ChatRequest) -> Result<RenderedPrompt, ApiError>;
 
-    /// Whether the prompt is the one that the model was trained on, not only something like it.
+    /// Whether the prompt is the one that the model was trained on, rather than an approximation.
     fn is_exact(&self, request: &ChatRequest) -> bool {
         let _ = request;
         false
     }
 
-    /// What bounds how many prompts are made at once; `None`: nothing has to.
+    /// The limit of prompts rendered at once; `None`: no limit.
     fn turns(&self) -> Option<&Arc<Semaphore>> {
         None
     }
 }
 
-/// Renders on a thread of its own: templates and tokenizers take their time, and no other request should wait for them.
+/// Renders on its own thread: templates and tokenizers take long, and no other request should wait for them.
 ///
 /// # Errors
 /// As [`PromptRenderer::render`].
@@ -91,7 +91,7 @@ pub async fn render(
     }
 }
 
-/// No prompt at all, for backends that nobody has to ask.
+/// An empty prompt, for backends that need none.
 #[derive(Debug, Clone, Copy)]
 pub struct NoPrompt;
 
@@ -101,10 +101,10 @@ impl PromptRenderer for NoPrompt {
     }
 }
 
-/// No prompts for conversations, where nobody knows how the model is to be given one.
+/// Refuses conversations, because the model's prompt format is unknown.
 #[derive(Debug, Clone, Copy)]
 pub struct Unprompted {
-    /// What is to be done about it.
+    /// The hint for the error.
     pub hint: &'static str,
 }
 
@@ -169,7 +169,7 @@ impl ChatMl {
         text
     }
 
-    /// A call of the first function, as the format writes it.
+    /// A call of the first function in the format's syntax.
     fn example(&self, request: &ChatRequest) -> Option<String> {
         let name = request.tools.first()?.pointer("/function/name").and_then(Value::as_str)?;
         let call = ToolCall {
@@ -182,7 +182,7 @@ impl ChatMl {
         self.pair.render(&message, &request.parse).ok().filter(|text| !text.trim().is_empty())
     }
 
-    /// What an assistant said, calls included.
+    /// An assistant message, calls included.
     fn assistant(&self, message: &ChatMessage, request: &ChatRequest) -> Result<String, ApiError> {
         let content = message.text().into_owned();
         if message.calls().is_empty() {

@@ -12,29 +12,29 @@ use crate::backend::{Piece, StopReason};
 use crate::error::StartupError;
 use crate::unique;
 
-/// Files that take raw outputs, one line each, as they end.
+/// Files for raw outputs, one line each, written when they end.
 #[derive(Debug)]
 pub struct RawLog {
     folder: PathBuf,
-    /// What is known of the vocabulary: the first line of each file.
+    /// The known vocabulary: the first line of each file.
     head: Option<String>,
-    /// A file that is this long is followed by another one; 0: never.
+    /// Size at which the next file starts; 0: never.
     longest: u64,
     current: Mutex<Current>,
 }
 
-/// The file that is written.
+/// The current file.
 #[derive(Debug)]
 struct Current {
     path: PathBuf,
     file: File,
-    /// The last line may be there in part.
+    /// The last line may be incomplete.
     broken: bool,
 }
 
 impl RawLog {
-    /// A new file in `folder`, which is made if it is not there; another one follows when it has `longest` bytes (0: never). What
-    /// is known of the vocabulary stands first.
+    /// Creates a file in `folder`, which is created if missing. The next file starts at `longest` bytes (0: never). The
+    /// known vocabulary comes first.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
@@ -51,7 +51,7 @@ impl RawLog {
         Ok(Self { folder: folder.to_owned(), head, longest, current: Mutex::new(current) })
     }
 
-    /// Records one output, which is written down when the recorder is dropped.
+    /// Records one output, which is written when the recorder is dropped.
     #[must_use]
     pub fn recorder(self: &Arc<Self>, hash: u64) -> Recorder {
         Recorder { log: Arc::clone(self), hash, tokens: Vec::new(), stop: None, prompt_tokens: None }
@@ -59,7 +59,7 @@ impl RawLog {
 
     fn write(&self, line: &Value) -> io::Result<()> {
         let line = format!("{line}\n");
-        // A panic elsewhere leaves the file whole.
+        // A panic elsewhere leaves the file intact.
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let metadata = current.file.metadata()?;
         if !current.is_at_its_place(&metadata) {
@@ -76,7 +76,7 @@ fn new_path(folder: &Path) -> PathBuf {
 }
 
 impl Current {
-    /// A file that only its owner may read: it holds what users and models say.
+    /// Creates a file that only its owner may read, because it contains what users and models say.
     fn create(path: PathBuf, head: Option<&str>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
@@ -89,21 +89,20 @@ impl Current {
         }
     }
 
-    /// Whether the file is the one that its path names, and was neither removed nor renamed.
+    /// Whether the file is still the one at its path, and was neither removed nor renamed.
     #[cfg(unix)]
     fn is_at_its_place(&self, own: &Metadata) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         std::fs::metadata(&self.path).is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
     }
 
-    /// Other systems remove no file that is open.
+    /// Other systems do not remove open files.
     #[cfg(not(unix))]
     fn is_at_its_place(&self, _: &Metadata) -> bool {
         true
     }
 
-    /// Writes a line; behind one that is there in part, on a line of its own. One write, so that lines of several processes do
-    /// not mix.
+    /// Writes a line; after an incomplete one, on a new line. A single write keeps lines of several processes apart.
     fn write(&mut self, line: &str) -> io::Result<()> {
         let before = self.file.metadata()?.len();
         let written = match self.broken {
@@ -118,7 +117,7 @@ impl Current {
     }
 }
 
-/// One output, written down when it is dropped.
+/// One output, written when dropped.
 #[derive(Debug)]
 pub struct Recorder {
     log: Arc<RawLog>,
@@ -129,16 +128,16 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Takes the next piece of it.
+    /// Adds the next piece.
     pub fn take(&mut self, piece: &Piece) {
         match piece {
             Piece::Tokens(tokens) => match self.tokens.last_mut() {
-                // Text that comes behind its tokens.
+                // Text that arrives after its tokens.
                 Some((ids, text)) if !ids.is_empty() && tokens.ids.is_empty() => text.push_str(&tokens.text),
                 _ => self.tokens.push((tokens.ids.clone(), tokens.text.clone())),
             },
             Piece::Stopped { reason, .. } => self.stop = Some(reason.clone()),
-            // Not raw: the server has taken it apart.
+            // Not raw output: the server has parsed it.
             Piece::Native(_) | Piece::PromptProbabilities(_) => {}
             Piece::Usage { prompt, .. } | Piece::Prompt(prompt) => self.prompt_tokens = Some(*prompt),
         }
@@ -166,7 +165,7 @@ impl Recorder {
     }
 }
 
-/// A piece as tokens: the text of several ids stands with the last one, before which nothing was certain.
+/// A piece as tokens: the text of several ids belongs to the last one, before which nothing is certain.
 fn tokens((ids, text): (Vec<u32>, String)) -> Vec<Value> {
     let last = ids.len().saturating_sub(1);
     let text_of = |at| if at == last { text.as_str() } else { "" };

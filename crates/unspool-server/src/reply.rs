@@ -1,16 +1,16 @@
-//! What an answer is made of, for every surface: events, steps, counts, its ending.
+//! The parts of an answer for every API: events, steps, token counts, its ending.
 
 use serde_json::{Value, json};
 use unspool::Diagnostic;
 
 use crate::probability::TokenProbability;
 
-/// What a parser says, owned.
+/// A parser's event, owned.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyEvent {
-    /// More of the thought.
+    /// More reasoning.
     Reasoning(String),
-    /// More of the answer.
+    /// More content.
     Content(String),
     /// A call begins.
     CallStart {
@@ -28,78 +28,78 @@ pub enum ReplyEvent {
         /// A piece of JSON text.
         json: String,
     },
-    /// A call is over.
+    /// A call ends.
     CallEnd {
         /// The call's position.
         index: usize,
         /// Whether its arguments are complete.
         complete: bool,
     },
-    /// Something odd in the output.
+    /// An anomaly in the output.
     Note(Diagnostic),
-    /// The log probabilities of the tokens that went into the text before, where the request asks for them.
+    /// The log probabilities of the preceding text's tokens, if the request asks for them.
     Probabilities {
-        /// Where they went.
+        /// Their field.
         field: Field,
         /// The tokens.
         tokens: Vec<TokenProbability>,
     },
 }
 
-/// Where a token went.
+/// The field of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// Into the thought.
+    /// Reasoning.
     Reasoning,
-    /// Into the answer.
+    /// Content.
     Content,
-    /// Into the call at this position.
+    /// The call with this index.
     Call(usize),
-    /// Nowhere: it is markup alone.
+    /// None: it is only markup.
     Markup,
 }
 
-/// How many tokens so far.
+/// Token counts so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCounts {
     /// In the prompt.
     pub prompt: u64,
     /// In the answer.
     pub completion: u64,
-    /// In the thought. Without token ids it is an estimate: the pieces that brought thought.
+    /// In reasoning. Without token ids this is an estimate: the number of pieces with reasoning.
     pub reasoning: u64,
-    /// Those of the prompt that the backend had computed before; `None`: it does not say.
+    /// Prompt tokens from the backend's cache; `None`: not reported.
     pub cached: Option<u64>,
 }
 
-/// The reason of an answer that the backend gave up.
+/// The finish reason of an answer that the backend aborted.
 pub const ABORTED: &str = "abort";
 
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// `stop`, `length`, `tool_calls`, or the backend's own word.
+    /// `stop`, `length`, `tool_calls`, or the backend's own reason.
     pub reason: String,
-    /// The stop text or token that was met.
+    /// The stop sequence or token that matched.
     pub stopped_at: Option<Value>,
 }
 
-/// What one or more pieces of output brought.
+/// The result of one or more pieces of output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
-    /// The events, in order; neighbours of a kind are one.
+    /// The events, in order; neighbours of the same kind are joined.
     pub events: Vec<ReplyEvent>,
-    /// The tokens until here.
+    /// The token counts so far.
     pub tokens: TokenCounts,
     /// Set in the last step.
     pub ending: Option<Ending>,
-    /// The answer was begun anew: what came before is void. Only where nobody sees it before its end.
+    /// The answer was restarted: discard everything before. Happens only if nothing goes out before the end.
     pub anew: bool,
     /// The ids of the tokens since the last step, if the request asks for them.
     pub ids: Vec<u32>,
 }
 
-/// The oddities of an answer, for the surfaces that show them behind it.
+/// The diagnostics of an answer, for the APIs that return them at its end.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
     wanted: bool,
@@ -107,13 +107,13 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Keeps them if they are `wanted`.
+    /// Collects them if `wanted`.
     #[must_use]
     pub fn new(wanted: bool) -> Self {
         Self { wanted, all: Vec::new() }
     }
 
-    /// Takes those among a step's events.
+    /// Takes those in a step's events.
     pub fn take(&mut self, events: &[ReplyEvent]) {
         if !self.wanted {
             return;
@@ -124,7 +124,7 @@ impl Notes {
         }));
     }
 
-    /// All that came is void.
+    /// Discards everything.
     pub fn forget(&mut self) {
         self.all.clear();
     }

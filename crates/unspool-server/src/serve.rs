@@ -1,4 +1,4 @@
-//! Listening, and stopping without breaking off answers.
+//! Listens, and shuts down without breaking off answers.
 
 use std::fmt;
 use std::future::{Future, IntoFuture as _};
@@ -19,16 +19,16 @@ use crate::connection::{self, Activity, Running, TimeLimits, TimedListener};
 use crate::error::StartupError;
 use crate::tls::{self, TlsListener};
 
-/// How long connections may take to send what is written already, once all answers are finished.
+/// Time for connections to send written data after all answers have finished.
 const LAST_BYTES: Duration = Duration::from_secs(1);
-/// How often the metrics are tidied.
+/// Interval of tidying the metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Serves `app` on `listener` until `stop` is there; then no new connection is taken, and running answers are finished, as far
-/// as `--shutdown-timeout` allows.
+/// Serves `app` on `listener` until `stop` completes. Then it accepts no new connections, and running answers finish
+/// within `--shutdown-timeout`.
 ///
 /// # Errors
-/// What the system says about the listener.
+/// The system's error for the listener.
 pub async fn serve<L>(listener: L, app: Arc<App>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()>
 where
     L: Listener,
@@ -51,14 +51,14 @@ where
     }
 }
 
-/// Waits until the gateway is told to stop, and then for running answers, but not for ever.
+/// Waits for the stop, and then for running answers, up to a timeout.
 async fn drained(stopping: oneshot::Receiver<()>, running: &Running, patience: Duration) {
     if stopping.await.is_err() {
         // The server has ended by itself.
         return std::future::pending().await;
     }
     match timeout(patience, running.none()).await {
-        // The last bytes are on their way. Connections without a request are not waited for.
+        // The last bytes are on their way. Idle connections are not waited for.
         Ok(()) => tokio::time::sleep(LAST_BYTES).await,
         Err(_) => {
             let count = running.count();
@@ -67,7 +67,7 @@ async fn drained(stopping: oneshot::Receiver<()>, running: &Running, patience: D
     }
 }
 
-/// Tidies the metrics now and then, also if nobody reads them; ends with its owner.
+/// Tidies the metrics regularly, even if nobody reads them; ends with its owner.
 struct Upkeep(tokio::task::JoinHandle<()>);
 
 impl Upkeep {
@@ -88,8 +88,8 @@ impl Drop for Upkeep {
     }
 }
 
-/// What the log says at the start: the formats, where prompts come from, and each backend as it is. It is asked for beside the
-/// serving, so that a backend that does not answer holds nothing up.
+/// Logs the startup: the formats, the source of prompts, and the state of each backend. It runs next to the server, so
+/// a backend that does not answer delays nothing.
 struct Introduction(tokio::task::JoinHandle<()>);
 
 impl Introduction {
@@ -117,11 +117,12 @@ impl Drop for Introduction {
     }
 }
 
-/// Runs the gateway until the process is told to end. The first signal lets running answers finish, the second does not.
-/// `ready` is called with the place once the gateway listens: a URL such as `http://127.0.0.1:8000` or `https://0.0.0.0:8000`, or `unix:PATH`.
+/// Runs the gateway until the process receives a signal. The first signal lets running answers finish, the second does
+/// not. `ready` is called with the address once the gateway listens: a URL such as `http://127.0.0.1:8000` or
+/// `https://0.0.0.0:8000`, or `unix:PATH`.
 ///
 /// # Errors
-/// The settings are wrong, or the address cannot be listened on.
+/// Invalid settings, or the address is not available.
 pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let app = Arc::new(App::new(config)?);
     allow_many_streams();
@@ -137,9 +138,9 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
         None => {
             ready(&format!("http://{address}"));
             tracing::info!("what there is: http://{address}/docs");
-            // Tokens are small and must not wait until the client has confirmed the ones before.
+            // Tokens are small and must not wait for acknowledgements (Nagle's algorithm).
             let listener = listener.tap_io(|stream| {
-                // A stream that cannot is slower, no more.
+                // Without the option a stream is only slower.
                 let _ = stream.set_nodelay(true);
             });
             until_told(listener, app).await.map_err(fault)
@@ -152,7 +153,7 @@ pub async fn run(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), S
     }
 }
 
-/// Why a place cannot be listened on, and what to do about it.
+/// Why an address cannot be listened on, and how to fix it.
 fn unheard(place: &str, error: &io::Error) -> StartupError {
     StartupError::new(format!("cannot listen on {place}: {error}")).hint(match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there; --port takes another port, 0 any free one",
@@ -163,8 +164,8 @@ fn unheard(place: &str, error: &io::Error) -> StartupError {
     })
 }
 
-/// Lets the process open as many files as the system grants it: each stream needs two, one to the client and one to the
-/// backend, and shells often set a limit of 1,024.
+/// Raises the limit of open files to the hard limit: each stream needs two, to the client and to the backend, and
+/// shells often set a limit of 1,024.
 fn allow_many_streams() {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(files) => tracing::debug!(files, "limit of open files"),
@@ -172,7 +173,7 @@ fn allow_many_streams() {
     }
 }
 
-/// Listens on a Unix socket. One that an earlier gateway left behind is replaced, any other file is not.
+/// Listens on a Unix socket. Replaces one that an earlier gateway left behind, but no other file.
 #[cfg(unix)]
 async fn on_socket(path: &Path, app: Arc<App>, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     use std::os::unix::fs::FileTypeExt as _;
@@ -186,7 +187,7 @@ async fn on_socket(path: &Path, app: Arc<App>, ready: impl FnOnce(&str)) -> Resu
     let listener = tokio::net::UnixListener::bind(path).map_err(fault)?;
     ready(&format!("unix:{}", path.display()));
     let ended = until_told(listener, app).await;
-    // Somebody else may have removed it.
+    // It may have been removed already.
     let _ = std::fs::remove_file(path);
     ended.map_err(fault)
 }
@@ -204,7 +205,7 @@ where
 {
     let (told, stop) = oneshot::channel::<()>();
     let server = serve(listener, app, async {
-        // An error means that nobody can tell it any more, which is a reason to stop as well.
+        // An error means that the sender is gone, which is a reason to stop as well.
         let _ = stop.await;
     });
     let signals = async {
@@ -219,15 +220,15 @@ where
     }
 }
 
-/// [`run`] on a runtime of its own, for programs that have none.
+/// [`run`] on its own runtime, for programs without one.
 ///
 /// # Errors
-/// As [`run`]; or the system gives no threads.
+/// As [`run`]; or the system cannot create threads.
 pub fn run_blocking(config: &ServeConfig, ready: impl FnOnce(&str)) -> Result<(), StartupError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StartupError::new(format!("cannot start the gateway's threads: {error}")))?;
     let ended = runtime.block_on(run(config, ready));
-    // What still runs on other threads would hold the process up.
+    // Work on other threads would delay the exit.
     runtime.shutdown_background();
     ended
 }

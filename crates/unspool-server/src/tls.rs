@@ -1,4 +1,4 @@
-//! TLS: the certificate that the gateway shows, and a listener that speaks it.
+//! TLS: the gateway's certificate, and a TLS listener.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,19 +21,19 @@ use tokio_rustls::server::TlsStream;
 use crate::config::HttpConfig;
 use crate::error::StartupError;
 
-/// Time that a client has to shake hands.
+/// Timeout of a handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(3);
-/// How long nothing is accepted after an error such as too many open files.
+/// Pause after an error such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Clients that may be shaking hands at once; further ones wait in the system's queue.
+/// Maximum number of simultaneous handshakes; further clients wait in the system's queue.
 const MOST_HANDSHAKES: usize = 1024;
-/// And of one address; a further one is turned away, so that one client cannot keep the others out.
+/// Maximum per address; further ones are rejected, so that one client cannot lock out others.
 const MOST_OF_ONE_ADDRESS: usize = 64;
 
-/// The settings of TLS, if the gateway serves https.
+/// The TLS settings, if the gateway serves HTTPS.
 ///
 /// # Errors
-/// A file cannot be read, holds no certificate or key, or the two do not belong together.
+/// A file cannot be read, contains no certificate or key, or the two do not match.
 pub fn acceptor(config: &HttpConfig) -> Result<Option<TlsAcceptor>, StartupError> {
     let (Some(certificate), Some(key)) = (&config.ssl_certfile, &config.ssl_keyfile) else { return Ok(None) };
     let chain = certificates("--ssl-certfile", certificate)?;
@@ -91,7 +91,7 @@ fn certificates(flag: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>,
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartupError> {
     let text = read("--ssl-keyfile", path)?;
-    // The key itself is in no message.
+    // The message must not contain the key itself.
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| no_key(path, "holds no private key that can be read"))
 }
 
@@ -107,7 +107,7 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, StartupError> {
     })
 }
 
-/// A listener whose connections are handed on once they have shaken hands. A client that is slow at that keeps nobody waiting.
+/// A listener that returns connections after their handshake. A slow client does not block others.
 pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
@@ -115,12 +115,12 @@ pub struct TlsListener {
     places: Places,
 }
 
-/// How many clients of each address shake hands.
+/// Number of handshakes per address.
 #[derive(Debug, Clone, Default)]
 struct Places(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 impl Places {
-    /// A place for one more client of this address, until it is dropped.
+    /// A slot for one more client of this address, until dropped.
     fn take(&self, address: IpAddr) -> Option<Place> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.entry(address).or_default();
@@ -164,7 +164,7 @@ impl Listener for TlsListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
-            // Both can be given up and asked again without anything getting lost.
+            // Both are cancel-safe.
             tokio::select! {
                 Some(shaken) = self.shaking.join_next() => {
                     if let Ok(Some(connection)) = shaken {
@@ -173,7 +173,7 @@ impl Listener for TlsListener {
                 }
                 accepted = self.inner.accept(), if self.shaking.len() < MOST_HANDSHAKES => match accepted {
                     Ok((stream, address)) => {
-                        // Tokens are small and must not wait until the client has confirmed the ones before.
+                        // Tokens are small and must not wait for acknowledgements (Nagle's algorithm).
                         let _ = stream.set_nodelay(true);
                         let acceptor = self.acceptor.clone();
                         let Some(place) = self.places.take(address.ip()) else {
@@ -207,7 +207,7 @@ impl Listener for TlsListener {
     }
 }
 
-/// Whether an error is about the connection that was to come, not about the listener.
+/// Whether an error concerns only the incoming connection, not the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,13 +1,13 @@
-//! Numbers that do not repeat.
+//! Unique numbers.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A number for an id: unlike any other, and not to be guessed from its neighbours.
+/// A number for an id: unique, and not predictable from others.
 pub(crate) fn number() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    // The standard library's hasher is keyed with the system's randomness.
+    // The standard library's hasher has a random key.
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
     hasher.finish()

@@ -1,11 +1,11 @@
-//! A conversation of the chat API in the shape that chat templates read, by vLLM's rules.
+//! Brings a conversation of the chat API into the shape that chat templates read, by vLLM's rules.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::TextError;
 use crate::template::{ChatTemplate, ContentFormat};
 
-/// Kinds of parts that are text, and the field that holds it.
+/// Types of text parts, and the field with the text.
 const TEXT_PARTS: [(&str, &str); 5] = [
     ("text", "text"),
     ("input_text", "text"),
@@ -14,11 +14,11 @@ const TEXT_PARTS: [(&str, &str); 5] = [
     ("thinking", "thinking"),
 ];
 
-/// The messages for a template that reads content in `format`: arguments of calls are objects, reasoning stands under both of
-/// its names, results of tools are text, and nothing is `null` where a template expects content.
+/// The messages for a template that reads content in `format`: call arguments are objects, reasoning is under both of
+/// its names, tool results are text, and nothing is `null` where a template expects content.
 ///
 /// # Errors
-/// A message without a role, a part that is no text, or a call that is none of a function; the message says which.
+/// A message without a role, a part that is not text, or a call that is not a function's; the message says which.
 pub fn messages(messages: &[Value], format: ContentFormat) -> Result<Vec<Value>, TextError> {
     let prepared = messages.iter().enumerate().map(|(index, message)| {
         self::message(message, format).map_err(|error| error.at(&format!("messages[{index}]")))
@@ -67,8 +67,8 @@ fn assistant(message: &Value, out: &mut Map<String, Value>) -> Result<(), TextEr
     Ok(())
 }
 
-/// A call with its arguments as an object. What is no object is taken as none: the text stands in the conversation's past, and
-/// refusing it would refuse every further turn too.
+/// A call with its arguments as an object. Anything else counts as no arguments: the text is in the past of the
+/// conversation, and refusing it would also refuse every further turn.
 fn call(call: &Value) -> Result<Value, TextError> {
     let kind = call.get("type").map_or(Some("function"), Value::as_str);
     if kind != Some("function") || !call.get("function").is_some_and(Value::is_object) {
@@ -102,8 +102,8 @@ fn shown(parts: Vec<Value>, format: ContentFormat) -> Value {
     Value::String(texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// Takes away a line that some clients put in front of the system message and that is another one with each request: no prompt
-/// would begin like the one before it.
+/// Removes a line that some clients put before the system message. It changes with each request, so no prompt would
+/// share its prefix with the previous one.
 fn without_billing(parts: &mut Vec<Value>) {
     const LINE: &str = "x-anthropic-billing-header";
     parts.retain_mut(|part| {
@@ -114,7 +114,7 @@ fn without_billing(parts: &mut Vec<Value>) {
     });
 }
 
-/// A part as a template reads it; a part without content is left out.
+/// A part as a template reads it; omits a part without content.
 fn part(part: &Value) -> Result<Option<Value>, TextError> {
     if let Some(text) = part.as_str() {
         return Ok(Some(json!({"type": "text", "text": text})));
@@ -130,7 +130,7 @@ fn part(part: &Value) -> Result<Option<Value>, TextError> {
     Ok(part.get(field).filter(|text| text.is_string()).map(|text| json!({"type": "text", "text": text})))
 }
 
-/// A tool's result as text, unless it holds more than that.
+/// A tool's result as text, unless it contains other parts.
 fn flatten(message: &mut Map<String, Value>) {
     let Some(Value::Array(parts)) = message.get("content") else { return };
     if parts.iter().all(|part| part["type"] == "text") {
@@ -140,8 +140,8 @@ fn flatten(message: &mut Map<String, Value>) {
     }
 }
 
-/// For a template that does not know the role `developer`: such messages become system messages, and all system messages one
-/// at the front, because many templates allow no other.
+/// For a template without the role `developer`: these messages become system messages, and all system messages are
+/// merged into one at the start, because many templates allow no other.
 pub fn without_developer(messages: &mut Vec<Value>, template: &ChatTemplate) {
     if template.knows_developer() || !messages.iter().any(|message| message["role"] == "developer") {
         return;
@@ -170,7 +170,8 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// A tool as vLLM shows it to templates: known fields only, in one order, a description or parameters that are missing as null.
+/// A tool as vLLM passes it to templates: only known fields, in a fixed order, with null for a missing description or
+/// missing parameters.
 #[must_use]
 pub fn tool(tool: &Value) -> Value {
     let function = &tool["function"];

@@ -1,17 +1,17 @@
-//! Errors: what is wrong, where, and what to do about it.
+//! Errors: what is wrong, where, and how to fix it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a model's files cannot be used, or a text cannot be made.
+/// Why a model's files cannot be used, or a text cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextError {
     /// What is wrong, and where.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Whether a template said it of itself, by `raise_exception`.
+    /// Whether the template raised it with `raise_exception`.
     #[serde(default)]
     pub by_template: bool,
 }
@@ -23,14 +23,14 @@ impl TextError {
         Self { message: message.into(), hint: None, by_template: false }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with its place in front.
+    /// The same error, prefixed with a location.
     #[must_use]
     pub fn at(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }

@@ -1,4 +1,4 @@
-//! What turns text into tokens and back.
+//! Tokenizers, chat templates and prompts: text to tokens and back.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A model's folder: the files of a checkpoint that say how text is made for it.
+//! A model's folder: the files of a checkpoint that determine its prompts and tokens.
 //!
 //! | file | what is read |
 //! |---|---|
@@ -20,7 +20,7 @@ use crate::error::TextError;
 use crate::template::Templates;
 use crate::tokenizer::{HubTokenizer, NoTokenizer, RankTokenizer, Tokenizer};
 
-/// What a model's folder holds.
+/// The contents of a model's folder.
 #[derive(Debug)]
 pub struct ModelDir {
     path: PathBuf,
@@ -36,7 +36,7 @@ impl ModelDir {
     /// Reads a folder.
     ///
     /// # Errors
-    /// There is no folder or no tokenizer in it, or a file cannot be read; the message names the file.
+    /// The folder or its tokenizer does not exist, or a file cannot be read; the message names the file.
     pub fn open(path: &Path) -> Result<Self, TextError> {
         if !path.is_dir() {
             return Err(TextError::new(format!("there is no model folder at {}", path.display())).hint(
@@ -48,11 +48,11 @@ impl ModelDir {
         Self::with(path, tokenizer_config, tokenizer)
     }
 
-    /// Reads a folder that may lack the tokenizer, for whoever only wants to know what the files say; texts cannot be turned
-    /// into tokens then.
+    /// Reads a folder that may lack the tokenizer, for callers that only need the other files; texts cannot be
+    /// tokenized then.
     ///
     /// # Errors
-    /// As [`ModelDir::open`], but for the tokenizer.
+    /// As [`ModelDir::open`], except for the tokenizer.
     pub fn open_without_tokenizer(path: &Path) -> Result<Self, TextError> {
         match Self::open(path) {
             Ok(folder) => Ok(folder),
@@ -80,13 +80,13 @@ impl ModelDir {
         })
     }
 
-    /// Whether there is a tokenizer; without one its entries are not known.
+    /// Whether there is a tokenizer; without one its entries are unknown.
     #[must_use]
     pub fn has_tokenizer(&self) -> bool {
         self.tokenizer.entries().size() > 0
     }
 
-    /// Where the folder is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -110,13 +110,13 @@ impl ModelDir {
         &self.tokenizer_config
     }
 
-    /// The special tokens that templates name: `bos_token`, `eos_token`, …
+    /// The special tokens with names for templates: `bos_token`, `eos_token`, …
     #[must_use]
     pub fn special_tokens(&self) -> &Map<String, Value> {
         &self.special_tokens
     }
 
-    /// The ids of the tokens that end a turn, as far as the checkpoint says.
+    /// The ids of the tokens that end a turn, if the checkpoint lists them.
     #[must_use]
     pub fn end_tokens(&self) -> &[u32] {
         &self.end_tokens
@@ -133,9 +133,9 @@ impl ModelDir {
         self.config.get("architectures").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The longest context, in tokens, as vLLM derives it: the least of the lengths that `config.json` names, times what its
-    /// positions are stretched by, unless the lengths are stretched already. A model that is stretched by `longrope` has the
-    /// length that it had before.
+    /// The maximum context length in tokens, as vLLM derives it: the least of the lengths in `config.json`, times the
+    /// factor by which positions are scaled, unless the lengths include it. A model with `longrope` has its original
+    /// length.
     #[must_use]
     pub fn longest_context(&self) -> Option<u64> {
         let config = self.config.get("text_config").filter(|inner| inner.is_object()).unwrap_or(&self.config);
@@ -159,7 +159,7 @@ impl ModelDir {
     }
 }
 
-/// Keys of `config.json` that hold a longest context; vLLM's list.
+/// Keys of `config.json` for a maximum length; vLLM's list.
 const LENGTHS: [&str; 9] = [
     "max_position_embeddings",
     "n_positions",
@@ -172,13 +172,13 @@ const LENGTHS: [&str; 9] = [
     "seq_len",
 ];
 
-/// Kinds of stretching whose lengths are stretched already; vLLM's list.
+/// Kinds of scaling whose lengths already include the factor; vLLM's list.
 const STRETCHED: [&str; 6] = ["su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"];
 
-/// The bytes of a file on a disk. Pipes and devices may have no end, or nobody who writes.
+/// Reads a regular file. Pipes and devices may never end.
 ///
 /// # Errors
-/// It cannot be read, or is of another kind.
+/// It cannot be read, or is not a regular file.
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.is_file() {
         return std::fs::read(path);
@@ -186,7 +186,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
 }
 
-/// The text of a file; `None`: there is none.
+/// Reads a file's text; `None`: it does not exist.
 fn read(folder: &Path, name: &str) -> Result<Option<String>, TextError> {
     let path = folder.join(name);
     match read_regular(&path) {
@@ -220,7 +220,7 @@ fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextEr
     let mut names: Vec<String> =
         listed.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.retain(|name| name.ends_with(".tiktoken") || name == "tiktoken.model" || name == "tokenizer.model");
-    // Of several, the one that says so in its name.
+    // Of several, prefer the one with this name.
     names.sort_by_key(|name| (name == "tokenizer.model", name.clone()));
     let Some(name) = names.first() else {
         return Err(TextError::new(format!("there is no tokenizer in {}", folder.display()))
@@ -230,7 +230,7 @@ fn tokenizer(folder: &Path, config: &Value) -> Result<Arc<dyn Tokenizer>, TextEr
     tried(&place(name), || Ok(Arc::new(RankTokenizer::tiktoken(&text, config)?)))
 }
 
-/// A tokenizer that has shown that it works. The library that reads `tokenizer.json` panics over some files.
+/// Checks that a tokenizer works. The library that reads `tokenizer.json` panics on some files.
 fn tried(
     place: &str,
     make: impl FnOnce() -> Result<Arc<dyn Tokenizer>, TextError>,
@@ -277,13 +277,13 @@ fn templates(folder: &Path, tokenizer_config: &Value) -> Result<Templates, TextE
     Ok(out)
 }
 
-/// The tokens that templates can name; later files win.
+/// The tokens with names for templates; later files take precedence.
 fn special_tokens(files: &[&Value], tokenizer: &dyn Tokenizer) -> Map<String, Value> {
     let mut out = Map::new();
     for file in files {
         out.extend(named_tokens(file));
     }
-    // Files that name no token come with a tokenizer that has the common ones.
+    // Files without names come with a tokenizer that has the common tokens.
     for (name, text) in [("bos_token", "<s>"), ("eos_token", "</s>")] {
         let unnamed = files.iter().all(|file| file.as_object().is_none_or(Map::is_empty));
         if unnamed && tokenizer.entries().added().contains_key(text) {
@@ -293,7 +293,8 @@ fn special_tokens(files: &[&Value], tokenizer: &dyn Tokenizer) -> Map<String, Va
     out
 }
 
-/// The special tokens that a `tokenizer_config.json` or a `special_tokens_map.json` gives names for templates: `bos_token`, …
+/// The special tokens to which a `tokenizer_config.json` or a `special_tokens_map.json` gives names for templates:
+/// `bos_token`, …
 #[must_use]
 pub fn named_tokens(file: &Value) -> Map<String, Value> {
     const NAMES: [&str; 7] =

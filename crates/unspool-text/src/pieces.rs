@@ -1,12 +1,12 @@
-//! Cutting text into pieces such as a tokenizer makes.
+//! Splits text into pieces like those of a tokenizer.
 
 use crate::rng::Rng;
 
-/// Longest ordinary piece, in characters.
+/// Maximum length of an ordinary piece, in characters.
 const LONGEST: usize = 9;
 
-/// Cuts text into pieces of varying size: single vocabulary entries stay whole, everything else is cut anywhere between two
-/// characters, often but not always at the border of a word. The pieces together are the text.
+/// Splits text into pieces of varying size. Single vocabulary entries stay whole; everything else is split between any
+/// two characters, often but not always at a word boundary. Concatenated, the pieces are the text.
 #[derive(Debug, Clone)]
 pub struct Cutter<'a> {
     rest: &'a str,
@@ -15,7 +15,7 @@ pub struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    /// Cuts `text`; each text in `single` is one piece wherever it stands.
+    /// Splits `text`; each text in `single` is one piece wherever it occurs.
     #[must_use]
     pub fn new(text: &'a str, single: &'a [String], rng: Rng) -> Self {
         Self { rest: text, single, rng }

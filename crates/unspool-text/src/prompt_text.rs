@@ -9,7 +9,7 @@ use crate::tokenizer::Tokenizer;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptText {
     pub(crate) text: String,
-    /// Where its special tokens stand, if only these are some; `None`: whatever spells one is one.
+    /// The ranges of its special tokens, if they are known; `None`: any text that spells a special token is one.
     pub(crate) markers: Option<Vec<Range<usize>>>,
 }
 
@@ -29,7 +29,7 @@ impl PromptText {
     /// Its token ids. `add_special` as in [`Tokenizer::encode`].
     ///
     /// # Errors
-    /// A part of the text has no tokens.
+    /// A part of the text cannot be tokenized.
     pub fn encode(&self, tokenizer: &dyn Tokenizer, add_special: bool) -> Result<Vec<u32>, TextError> {
         let Some(markers) = &self.markers else { return tokenizer.encode(&self.text, add_special) };
         let mut ids = Vec::new();

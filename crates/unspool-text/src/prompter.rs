@@ -1,4 +1,4 @@
-//! From a request to the prompt: the template that counts, the conversation in its shape, the arguments merged.
+//! From a request to the prompt: chooses the template, shapes the conversation, merges the arguments.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use crate::prompt_text::PromptText;
 use crate::sandbox::Sandbox;
 use crate::template::{ChatTemplate, ContentFormat, Templates, date};
 
-/// Marks where a message that is to be continued ends. The blank shows whether a template cuts white space there.
+/// Marks the end of a message to be continued. The blank shows whether a template trims white space there.
 const END_MARK: &str = "\u{1}END_OF_THE_LAST_MESSAGE\u{1} ";
 
-/// What a prompt is made for.
+/// The input of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptRequest<'a> {
-    /// The messages of the chat API, as they came.
+    /// The messages of the chat API, unchanged.
     pub messages: &'a [Value],
-    /// Its tools; `None` and none at all are different to a template.
+    /// Its tools; a template distinguishes `None` from an empty list.
     pub tools: Option<&'a [Value]>,
-    /// The documents of the request, for templates that show some.
+    /// The documents of the request, for templates that use them.
     pub documents: Option<&'a Value>,
     /// The template arguments, merged (see [`merged`]).
     pub kwargs: &'a Map<String, Value>,
-    /// A template that the request brings, or the name of one of the checkpoint's.
+    /// A template from the request, or the name of one of the checkpoint's.
     pub template: Option<&'a str>,
-    /// Whether the prompt ends where the model's turn begins.
+    /// Whether the prompt ends where the assistant turn begins.
     pub generation_prompt: bool,
-    /// Whether the last message stays open, so that the model goes on with it.
+    /// Whether the last message stays open, so that the model continues it.
     pub continue_final: bool,
 }
 
-/// Makes prompts.
+/// Renders prompts.
 #[derive(Debug)]
 pub struct Prompter {
     given: Option<Arc<ChatTemplate>>,
@@ -48,18 +48,18 @@ pub struct Prompter {
 }
 
 impl Prompter {
-    /// A prompter for a model's folder. `given` is the template of `--chat-template`, which counts before the checkpoint's own;
-    /// `format` the form of content if it is not to be told from the template.
+    /// A prompter for a model's folder. `given` is the template of `--chat-template`, which takes precedence over the
+    /// checkpoint's; `format` is the content format, if it should not be detected from the template.
     ///
     /// # Errors
-    /// `given` is no Jinja; or the checkpoint has no template, and no other way to write its prompts is known.
+    /// `given` is invalid Jinja, or the checkpoint has no template and its prompts cannot be written in another way.
     pub fn new(
         folder: Option<&ModelDir>,
         given: Option<&str>,
         format: Option<ContentFormat>,
     ) -> Result<Self, TextError> {
         let given = given.map(|source| ChatTemplate::new(source).map(Arc::new)).transpose()?;
-        // As in vLLM, these models get harmony's messages whatever templates there are.
+        // As in vLLM, these models use harmony whatever templates they have.
         let harmony = folder.and_then(ModelDir::model_type) == Some("gpt_oss");
         let templates = folder.map(|folder| folder.templates().clone()).unwrap_or_default();
         if let (None, false, true, Some(folder)) = (&given, harmony, templates.is_empty(), folder) {
@@ -69,27 +69,27 @@ impl Prompter {
         Ok(Self { given, templates, special_tokens, format, harmony, sandbox: None })
     }
 
-    /// With a place for templates that requests bring; without one they are refused.
+    /// Adds a sandbox for templates from requests; without one they are refused.
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// With special tokens that templates name (`bos_token`, …), where no folder tells them.
+    /// Adds special tokens with names for templates (`bos_token`, …), if there is no folder.
     #[must_use]
     pub fn with_special_tokens(mut self, tokens: Map<String, Value>) -> Self {
         self.special_tokens.extend(tokens);
         self
     }
 
-    /// The special tokens that templates name.
+    /// The special tokens with names for templates.
     #[must_use]
     pub fn special_tokens(&self) -> &Map<String, Value> {
         &self.special_tokens
     }
 
-    /// The template for a request with or without tools, if prompts are made with one.
+    /// The template for a request with or without tools, if prompts use one.
     #[must_use]
     pub fn template(&self, tools: bool) -> Option<&ChatTemplate> {
         if self.harmony {
@@ -98,10 +98,10 @@ impl Prompter {
         self.given.as_ref().or_else(|| self.templates.choose(tools)).map(|template| &**template)
     }
 
-    /// Writes the prompt.
+    /// Renders the prompt.
     ///
     /// # Errors
-    /// The conversation cannot be said, or the template refuses it.
+    /// The conversation cannot be expressed, or the template refuses it.
     pub fn render(&self, request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
         for key in ["chat_template", "tokenize", "messages"] {
             if request.kwargs.contains_key(key) {
@@ -122,17 +122,17 @@ impl Prompter {
         Ok(PromptText { text, markers: None })
     }
 
-    /// Which line of the template writes which part of the prompt, as far as it can be told; in order.
+    /// Which line of the template writes which part of the prompt, as far as it is known; in order.
     ///
     /// # Errors
-    /// As [`Prompter::render`]; or the prompt is not made with a template.
+    /// As [`Prompter::render`]; or the prompt does not use a template.
     pub fn lines(&self, request: &PromptRequest<'_>) -> Result<Vec<(Range<usize>, usize)>, TextError> {
         let template = self.template(request.tools.is_some());
         let template = template.ok_or_else(|| TextError::new("the prompt is not made with a template"))?;
         template.lines(&context(template, (&self.special_tokens, self.format), request)?)
     }
 
-    /// With a template that nobody here vouches for.
+    /// Renders with an untrusted template.
     fn foreign(&self, template: &str, request: &PromptRequest<'_>) -> Result<PromptText, TextError> {
         let sandbox = self.sandbox.as_ref().ok_or_else(|| {
             TextError::new("a chat template in the request cannot be rendered here")
@@ -153,7 +153,7 @@ impl Prompter {
     }
 }
 
-/// A rendering that is handed to a worker.
+/// A rendering job for a worker.
 #[derive(Serialize)]
 struct Handed<'a> {
     template: &'a str,
@@ -167,7 +167,7 @@ struct Handed<'a> {
     continue_final: bool,
 }
 
-/// The same as the worker reads it.
+/// The same for the worker.
 #[derive(Deserialize)]
 pub(crate) struct Job {
     pub(crate) template: String,
@@ -182,7 +182,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The prompt that `template`, compiled from the job's, makes.
+    /// The prompt that `template`, compiled from the job's, renders.
     pub(crate) fn prompt(&self, template: &ChatTemplate) -> Result<String, TextError> {
         let request = PromptRequest {
             messages: &self.messages,
@@ -197,7 +197,7 @@ impl Job {
     }
 }
 
-/// The prompt of a template that is given the checkpoint's special tokens, and content in `format` or as it reads it.
+/// Renders a template with the checkpoint's special tokens, and content in `format` or as detected.
 fn prompt(
     template: &ChatTemplate,
     given: (&Map<String, Value>, Option<ContentFormat>),
@@ -207,7 +207,7 @@ fn prompt(
     if request.continue_final { cut(&prompt) } else { Ok(prompt) }
 }
 
-/// What a template is given.
+/// The variables for a template.
 fn context(
     template: &ChatTemplate,
     (special_tokens, format): (&Map<String, Value>, Option<ContentFormat>),
@@ -237,7 +237,7 @@ fn no_template(folder: &ModelDir) -> TextError {
         .hint("give one with --chat-template FILE; without a template only gpt_oss models can be prompted")
 }
 
-/// Puts the end mark behind the last text of the last message.
+/// Appends the end mark to the last text of the last message.
 fn mark(messages: &mut [Value]) -> Result<(), TextError> {
     let last = messages.last_mut().map(|message| &mut message["content"]);
     let text = match last {
@@ -253,7 +253,7 @@ fn mark(messages: &mut [Value]) -> Result<(), TextError> {
     }
 }
 
-/// The prompt up to the end mark. Where the template cuts white space at the end of messages, so does this.
+/// The prompt up to the end mark. If the template trims white space at the end of messages, so does this.
 fn cut(prompt: &str) -> Result<String, TextError> {
     let at = prompt.rfind(END_MARK.trim_end()).ok_or_else(|| {
         TextError::new("`continue_final_message` is set, but the template does not show the last message")
@@ -275,8 +275,9 @@ fn harmony_prompt(request: &PromptRequest<'_>) -> Result<PromptText, TextError> 
     })
 }
 
-/// The template arguments of a request over a server's defaults, as vLLM merges them: a request's `null` or `"auto"` is no
-/// value, an effort at the top counts before one in the arguments, and it switches `enable_thinking` where the request does not.
+/// Merges a request's template arguments with a server's defaults, as vLLM does: a request's `null` or `"auto"` is no
+/// value, a top-level effort takes precedence over one in the arguments, and it sets `enable_thinking` unless the
+/// request does.
 #[must_use]
 pub fn merged(defaults: &Map<String, Value>, own: &Map<String, Value>, effort: Option<&str>) -> Map<String, Value> {
     let mut out = defaults.clone();

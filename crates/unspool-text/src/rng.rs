@@ -24,12 +24,12 @@ impl Rng {
 
     /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        // The remainder's bias is of no account for the few choices that are made here.
+        // The bias of the remainder does not matter for the few choices made here.
         let bits = self.bits() >> 1;
         usize::try_from(bits % (bound.max(1) as u64)).unwrap_or(0)
     }
 
-    /// True once in `n` times.
+    /// True with the probability `1 / n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -1,10 +1,10 @@
-//! Rendering in a process of its own, for templates that nobody vouches for.
+//! Renders untrusted templates in a separate process.
 //!
-//! A template is a program. The engine counts its steps, but one step can walk a value that holds itself twice, sixty levels
-//! deep, or take gigabytes, and a value that holds itself ends the process that prints it. None of this can be bounded inside a
-//! process, so such a template gets one that can be ended: it has limits for time and memory, is told by the line that it was
-//! at, and leaves nothing behind. A process is made for each rendering: the few milliseconds are the price for that no request
-//! meets what another one left.
+//! A template is a program. The engine counts its steps, but one step can walk a value that contains itself twice,
+//! sixty levels deep, or allocate gigabytes, and printing a value that contains itself crashes the process. None of
+//! this can be bounded inside a process. So such a template gets a process that can be killed: it has limits of time
+//! and memory, reports the line it was at, and leaves nothing behind. Each rendering gets a new process: the few
+//! milliseconds ensure that no request sees what another left.
 
 use std::ffi::OsString;
 use std::io::{Read, Write as _};
@@ -18,26 +18,26 @@ use serde::Serialize;
 use crate::error::TextError;
 use crate::work::{Bounds, Ended};
 
-/// The first argument of a program that is to do what [`worker::run`](crate::worker::run) does.
+/// The first argument of a program that should call [`worker::run`](crate::worker::run).
 pub const ARGUMENT: &str = "render-template";
-/// The argument that asks the worker to write each line that it comes to on its standard error.
+/// The argument that makes the worker write each line number to its standard error.
 pub(crate) const TELL_LINES: &str = "lines";
 
-/// How often is looked at what bounds the work.
+/// Interval between checks of the limits.
 const GLANCE: Duration = Duration::from_millis(10);
-/// What a worker has beyond its own time limit until it is ended from here.
+/// Time beyond a worker's own limit until it is killed from here.
 const GRACE: Duration = Duration::from_secs(2);
-/// What is kept of a worker's standard error, in bytes.
+/// Maximum size of the stored standard error of a worker, in bytes.
 const LAST_WORDS: usize = 4096;
-/// What of the environment a worker is given: nothing that is a secret.
+/// Environment variables for a worker: nothing secret.
 const ENVIRONMENT: [&str; 3] = ["TZ", "TZDIR", "SystemRoot"];
 
 /// Limits of one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxLimits {
-    /// Longest time.
+    /// Maximum time.
     pub time: Duration,
-    /// Most memory, in bytes.
+    /// Maximum memory, in bytes.
     pub memory: u64,
 }
 
@@ -62,7 +62,7 @@ enum Outcome {
     Died(Death, String),
 }
 
-/// What ended a worker.
+/// What killed a worker.
 #[derive(Clone, Copy)]
 enum Death {
     Late,
@@ -78,17 +78,17 @@ impl Sandbox {
         Self { program: program.into(), limits: SandboxLimits::default() }
     }
 
-    /// With other limits.
+    /// Sets other limits.
     #[must_use]
     pub fn limited(mut self, limits: SandboxLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Has a worker do a job. It ends early if the [`Stop`](crate::Stop) of this thread's work is told.
+    /// Runs a job in a worker. It ends early if this thread's [`Stop`](crate::Stop) is set.
     ///
     /// # Errors
-    /// What the worker answers; or it had to be ended, and the message says at which line.
+    /// The worker's error; or the worker was killed, and the message has the line.
     pub(crate) fn run(&self, job: &impl Serialize) -> Result<String, TextError> {
         let job = serde_json::to_vec(job)
             .map_err(|error| TextError::new(format!("the conversation cannot be handed on: {error}")))?;
@@ -96,7 +96,7 @@ impl Sandbox {
             Outcome::Answered(answer) => return answer,
             Outcome::Died(death, _) => death,
         };
-        // It died before it could say where. The second time it says each line in advance.
+        // It died before it could report the line. The second attempt reports each line in advance.
         let line = match self.attempt(&job, true)? {
             Outcome::Answered(_) => None,
             Outcome::Died(_, words) => words.lines().rev().find_map(|word| word.trim().parse().ok()),
@@ -110,14 +110,14 @@ impl Sandbox {
         let (input, output, errors) = (worker.0.stdin.take(), worker.0.stdout.take(), worker.0.stderr.take());
         std::thread::scope(|scope| {
             let (done, answer) = mpsc::channel();
-            // A worker that ends early does not read to the end.
+            // A worker that ends early does not read everything.
             scope.spawn(move || input.map(|mut input| input.write_all(job)));
             let words = scope.spawn(move || last_words(errors));
             let most = self.limits.memory;
             scope.spawn(move || {
                 let mut bytes = Vec::new();
                 let read = output.map(|output| output.take(most).read_to_end(&mut bytes));
-                // Nobody may wait for it any more.
+                // The receiver may be gone.
                 let _ = done.send(read.and_then(Result::ok).map(|_| bytes));
             });
             let ended = self.wait(&mut worker, &answer);
@@ -133,7 +133,7 @@ impl Sandbox {
         })
     }
 
-    /// What the worker wrote, once it has ended; it is ended when its time is over or nobody waits for it.
+    /// The output of the worker after it has ended; kills it when its time is over or the caller stopped waiting.
     fn wait(
         &self,
         worker: &mut Worker,
@@ -155,7 +155,7 @@ impl Sandbox {
         }
     }
 
-    /// An error for a worker that died.
+    /// The error for a worker that died.
     fn told(&self, death: Death, line: Option<u32>) -> TextError {
         let SandboxLimits { time, memory } = self.limits;
         match death {
@@ -171,13 +171,13 @@ impl Sandbox {
     }
 }
 
-/// An error for a template that takes too long.
+/// The error for a template that takes too long.
 pub(crate) fn late(line: Option<u32>, time: Duration) -> TextError {
     fault(line, &format!("takes more than {} seconds", time.as_secs_f32()))
         .hint("the conversation is too long for this template, or the template does not end")
 }
 
-/// An error for a template that takes too much memory.
+/// The error for a template that needs too much memory.
 pub(crate) fn too_large(line: Option<u32>, memory: u64) -> TextError {
     fault(line, &format!("takes more than {} MiB of memory", memory >> 20))
         .hint("the conversation is too long for this template, or the template multiplies it")
@@ -188,7 +188,7 @@ fn fault(line: Option<u32>, what: &str) -> TextError {
     TextError::new(format!("the chat template{line} {what}"))
 }
 
-/// Told from what the process left; Rust's own words for it are the same everywhere.
+/// Determines the cause from what the process left; Rust's own messages are the same everywhere.
 fn cause(status: Option<ExitStatus>, words: &str) -> Death {
     if words.contains("memory allocation of") {
         Death::Memory
@@ -199,7 +199,7 @@ fn cause(status: Option<ExitStatus>, words: &str) -> Death {
     }
 }
 
-/// The end of what a worker writes on its standard error.
+/// The end of a worker's standard error.
 fn last_words(errors: Option<impl Read>) -> String {
     let Some(mut errors) = errors else { return String::new() };
     let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
@@ -226,7 +226,7 @@ impl Worker {
     }
 
     fn end(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,7 +1,7 @@
-//! Bytes of tokens to text.
+//! Joins the bytes of tokens to text.
 
-/// Joins pieces of bytes to text. A character that is not complete waits for its next bytes; each ill-formed sequence
-/// becomes one U+FFFD, as soon as it is certain. However the bytes are cut, the text is the same.
+/// Joins pieces of bytes to text. An incomplete character waits for its next bytes; each ill-formed sequence becomes
+/// one U+FFFD as soon as it is certain. The text does not depend on how the bytes are split.
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Decoder {
     held: Vec<u8>,
@@ -18,7 +18,7 @@ impl Utf8Decoder {
         let mut joined = std::mem::take(&mut self.held);
         joined.extend_from_slice(bytes);
         let rest = decode(&joined, out).len();
-        // What is left is the front part of one character, three bytes at most.
+        // The rest is the beginning of one character, at most three bytes.
         joined.drain(..joined.len() - rest);
         self.held = joined;
     }
@@ -29,7 +29,7 @@ impl Utf8Decoder {
         !self.held.is_empty()
     }
 
-    /// The input is over: half a character that still waits becomes one U+FFFD.
+    /// Ends the input: a partial character becomes one U+FFFD.
     pub fn finish(&mut self, out: &mut String) {
         if !self.held.is_empty() {
             self.held.clear();
@@ -38,7 +38,7 @@ impl Utf8Decoder {
     }
 }
 
-/// Appends what is certain and gives back the half character at the end.
+/// Appends what is certain and returns the partial character at the end.
 fn decode<'a>(mut bytes: &'a [u8], out: &mut String) -> &'a [u8] {
     loop {
         match std::str::from_utf8(bytes) {
@@ -48,7 +48,7 @@ fn decode<'a>(mut bytes: &'a [u8], out: &mut String) -> &'a [u8] {
             }
             Err(error) => {
                 let (valid, rest) = bytes.split_at(error.valid_up_to());
-                // `valid` is UTF-8 by the error's own word, so nothing is replaced here.
+                // `valid` is UTF-8 according to the error, so nothing is replaced here.
                 out.push_str(&String::from_utf8_lossy(valid));
                 let Some(bad) = error.error_len() else { return rest };
                 out.push(char::REPLACEMENT_CHARACTER);

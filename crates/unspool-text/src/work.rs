@@ -1,8 +1,8 @@
-//! Bounds of work that takes its time: rendering and tokenizing are told to stop, and have a deadline.
+//! Bounds of long work: rendering and tokenizing can be stopped, and have a deadline.
 //!
-//! The bounds belong to the thread, not to each call: between a request and the filter of its template lie a library's own
-//! functions, which hand nothing down. [`Stop::during`] sets them for the time of one piece of work, and everything in this
-//! crate that can take long asks [`check`] between two steps.
+//! The bounds belong to the thread, not to each call: between a request and a filter of its template are a library's
+//! functions, which pass nothing through. [`Stop::during`] sets them for one piece of work, and everything in this
+//! crate that can take long calls [`check`] between two steps.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,34 +12,34 @@ use std::time::{Duration, Instant};
 
 use crate::error::TextError;
 
-/// Stack of threads for work that nests as deep as a text says, in bytes. Only what is used of it takes memory.
+/// Stack size of threads for deeply nested work, in bytes. Only the used part takes memory.
 const DEEP_STACK: usize = 64 << 20;
 
-/// Tells work on another thread to stop.
+/// Stops work on another thread.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     told: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Tells it.
+    /// Sets it.
     pub fn tell(&self) {
         self.told.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was told.
+    /// Whether it is set.
     #[must_use]
     pub fn is_told(&self) -> bool {
         self.told.load(Ordering::Relaxed)
     }
 
-    /// Does `work` on this thread; it ends with an error soon after somebody tells this to stop.
+    /// Runs `work` on this thread; it ends with an error soon after the stop is set.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         Bounds { stop: self.clone(), until: None }.during(work)
     }
 }
 
-/// What bounds the work of a thread.
+/// The bounds of a thread's work.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bounds {
     stop: Stop,
@@ -63,9 +63,9 @@ impl Bounds {
         self
     }
 
-    /// Does `work` within these bounds.
+    /// Runs `work` within these bounds.
     pub(crate) fn during<T>(self, work: impl FnOnce() -> T) -> T {
-        /// Puts the earlier bounds back, also if `work` panics.
+        /// Restores the earlier bounds, even if `work` panics.
         struct Earlier(Bounds);
         impl Drop for Earlier {
             fn drop(&mut self) {
@@ -76,7 +76,7 @@ impl Bounds {
         work()
     }
 
-    /// Whether the work may go on.
+    /// Whether the work may continue.
     pub(crate) fn check(&self) -> Result<(), Ended> {
         if self.stop.is_told() {
             return Err(Ended::Stopped);
@@ -88,21 +88,21 @@ impl Bounds {
     }
 }
 
-/// Whether the work of this thread may go on.
+/// Whether this thread's work may continue.
 pub(crate) fn check() -> Result<(), Ended> {
     BOUNDS.with_borrow(Bounds::check)
 }
 
-/// Whether somebody still waits for the work of this thread, for work that is not this crate's.
+/// Whether this thread's work is still wanted, for work outside this crate.
 #[must_use]
 pub fn is_wanted() -> bool {
     check().is_ok()
 }
 
-/// Why work ends before it is done.
+/// Why work ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Nobody waits for it any more.
+    /// Its caller stopped waiting.
     Stopped,
     /// It takes too long.
     Late,
@@ -125,10 +125,10 @@ impl From<Ended> for TextError {
     }
 }
 
-/// Does `work` on a thread with a deep stack, within the bounds of this one.
+/// Runs `work` on a thread with a deep stack, within the bounds of this one.
 ///
 /// # Errors
-/// Those of `work`; or the system gives no thread, or `work` panics.
+/// Those of `work`; or the system cannot create a thread, or `work` panics.
 pub(crate) fn deep<T: Send>(work: impl FnOnce() -> Result<T, TextError> + Send) -> Result<T, TextError> {
     let bounds = Bounds::current();
     std::thread::scope(|scope| {

@@ -12,14 +12,14 @@ use crate::prompter::Job;
 use crate::sandbox::{self, SandboxLimits, TELL_LINES};
 use crate::template::ChatTemplate;
 
-/// How often time and memory are looked at.
+/// Interval between checks of time and memory.
 const GLANCE: Duration = Duration::from_millis(3);
-/// What the process may take beyond what the template may: its threads' stacks, and what is freed but kept.
+/// Memory for the process beyond the template's limit: threads' stacks, and freed memory that is not returned.
 #[cfg(unix)]
 const ROOM: u64 = 192 << 20;
 
-/// Does what a worker does, in a program whose first argument is [`ARGUMENT`](sandbox::ARGUMENT); `arguments` are those behind
-/// it. The job comes on the standard input, the answer goes to the standard output.
+/// Runs a worker, in a program whose first argument is [`ARGUMENT`](sandbox::ARGUMENT); `arguments` are the following
+/// ones. The job comes on standard input, the answer goes to standard output.
 pub fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     let arguments: Vec<String> = arguments.into_iter().collect();
     let number = |at: usize| arguments.get(at).and_then(|text| text.parse::<u64>().ok());
@@ -35,7 +35,7 @@ pub fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     let (done, answer) = mpsc::channel();
     let own = Arc::clone(&line);
     let rendering = std::thread::Builder::new().spawn(move || {
-        // The other side is gone only with the process.
+        // The receiver lives as long as the process.
         let _ = done.send(render(&job, &own, tells));
     });
     let answer = match rendering {
@@ -56,14 +56,14 @@ fn render(job: &[u8], line: &Arc<AtomicU32>, tells: bool) -> Result<String, Text
     let template = ChatTemplate::traced(&job.template, move |now| {
         let before = line.swap(now, Ordering::Relaxed);
         if tells && before != now {
-            // Nobody may read it, which is no reason to stop.
+            // A missing reader is no reason to stop.
             let _ = writeln!(io::stderr(), "{now}");
         }
     })?;
     job.prompt(&template)
 }
 
-/// The answer, or that there is none in time or within the memory.
+/// The answer, or an error if there is none within the time or memory limit.
 fn watch(
     answer: &Receiver<Result<String, TextError>>,
     line: &AtomicU32,
@@ -87,14 +87,14 @@ fn watch(
     }
 }
 
-/// A figure of this process, in bytes, where the system tells it.
+/// A statistic of this process in bytes, if the system provides it.
 fn memory(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// Limits that the system holds the process to, whatever happens in it. What a system does not know is left out.
+/// Limits that the system enforces on the process. Limits that a system lacks are skipped.
 #[cfg(unix)]
 fn confine(limits: SandboxLimits) {
     use rlimit::Resource;
@@ -107,12 +107,12 @@ fn confine(limits: SandboxLimits) {
         (Resource::CORE, Some(0)),
         (Resource::FSIZE, Some(0)),
         (Resource::DATA, of_memory[0]),
-        // Address space that is only reserved counts here, so this is the wider one.
+        // Reserved address space counts here too, so this limit is wider.
         (Resource::AS, of_memory[1].map(|bytes| bytes + (1 << 30))),
     ];
     for (resource, bound) in bounds {
         if let Some(bound) = bound {
-            // A limit that cannot be set leaves those that are looked at here.
+            // If a limit cannot be set, the checks in this module remain.
             let _ = resource.set(bound, bound);
         }
     }

@@ -15,16 +15,16 @@ def of(source: Any) -> Vocabulary:
     """The vocabulary of a folder, a ``{text: id}``, or a tokenizer of ``tokenizers`` or ``transformers``."""
     if isinstance(source, Vocabulary):
         return source
-    if isinstance(source, (str, os.PathLike)):
+    is_tokenizer = hasattr(source, "get_vocab")
+    if isinstance(source, (str, os.PathLike)) and not is_tokenizer:
         return Vocabulary.from_folder(os.fspath(source))
     if isinstance(source, Mapping):
         return Vocabulary(special=dict(source))
-    if hasattr(source, "to_str"):
-        return Vocabulary.from_tokenizer_json(source.to_str())
-    backend = getattr(source, "backend_tokenizer", None)
-    if backend is not None and hasattr(backend, "to_str"):
-        return _of_fast(source, backend)
-    if hasattr(source, "get_vocab"):
+    if (whole := _json(source)) is not None:
+        return Vocabulary.from_tokenizer_json(whole)
+    if (whole := _json(getattr(source, "backend_tokenizer", None))) is not None:
+        return _of_fast(source, whole)
+    if is_tokenizer:
         return _of_slow(source)
     raise Error(
         f"a {type(source).__name__} is no vocabulary",
@@ -53,14 +53,21 @@ def config_of(tokenizer: Any) -> dict[str, Any] | None:
             continue
     for key in ("response_template", "response_schema"):
         value = getattr(tokenizer, key, None)
-        if value is not None:
+        if isinstance(value, (Mapping, list, str)):
             config.setdefault(key, value)
     return config or None
 
 
-def _of_fast(tokenizer: Any, backend: Any) -> Vocabulary:
+def _json(tokenizer: Any) -> str | None:
+    """The ``tokenizer.json`` of a tokenizer of ``tokenizers``; None for everything else, also for what only acts like one."""
+    to_str = getattr(tokenizer, "to_str", None)
+    whole = to_str() if callable(to_str) else None
+    return whole if isinstance(whole, str) else None
+
+
+def _of_fast(tokenizer: Any, whole: str) -> Vocabulary:
     return Vocabulary.from_tokenizer_json(
-        backend.to_str(), tokenizer_config=config_of(tokenizer), template=template_of(tokenizer)
+        whole, tokenizer_config=config_of(tokenizer), template=template_of(tokenizer)
     )
 
 

@@ -8,7 +8,7 @@ use crate::border;
 use crate::names::{self, Found};
 use crate::template::Verdict;
 
-/// Most outputs that are read again in pieces.
+/// Maximum number of outputs that are parsed again in pieces.
 const MOST_STREAMED: usize = 5;
 
 /// All of them.
@@ -57,7 +57,7 @@ fn flags(survey: &Survey<'_>) -> Check {
     }
 }
 
-/// Are the names known, and the model's?
+/// Are the names known, and right for the model?
 fn known_names(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::Names, result, message);
     let registry = survey.question.formats.registry();
@@ -103,14 +103,14 @@ fn known_names(survey: &Survey<'_>) -> Check {
     }
 }
 
-/// Whether a name reads what the right one reads.
+/// Whether a name parses the same as the right one.
 pub(super) fn is_right(survey: &Survey<'_>, half: Half, name: &str, found: &Found) -> bool {
     let registry = survey.question.formats.registry();
     let same = |other: &str| other == name || names::alike(registry, half, other).iter().any(|alike| alike == name);
     same(&found.name) || found.also.iter().any(|other| same(other))
 }
 
-/// Whether a version is older than another one; what cannot be read is not.
+/// Whether a version is older than another one; an invalid one is not.
 fn is_older(own: &str, other: &str) -> bool {
     let parts = |version: &str| -> Vec<u64> {
         let digits = version.trim_start_matches('v').split(['.', '+', '-']);
@@ -120,7 +120,7 @@ fn is_older(own: &str, other: &str) -> bool {
     !own.is_empty() && own < other
 }
 
-/// Does the template write what the parsers read?
+/// Do template and parsers agree?
 fn template(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::Template, result, message);
     if let Some(given) = survey.question.served.and_then(|served| served.chat_template.as_deref())
@@ -156,12 +156,12 @@ fn template(survey: &Survey<'_>) -> Check {
     check(Outcome::Pass, format!("the template writes what the parsers read{said}")).with(written)
 }
 
-/// Whether a conversation is one that a template must get right for calls and thoughts to arrive at all.
+/// Whether a template must get this conversation right for calls and reasoning to arrive at all.
 fn is_basic(check: &str) -> bool {
     !matches!(check, "text and a call" | "a call with odd arguments")
 }
 
-/// Do the two halves go together?
+/// Do the two halves work together?
 fn pair(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::Pair, result, message);
     let [Some(reasoning), Some(tools)] = survey.named else {
@@ -185,7 +185,7 @@ fn pair(survey: &Survey<'_>) -> Check {
     if partners.iter().any(|name| name == tools) {
         return check(Outcome::Pass, format!("`{reasoning}` and `{tools}` are a known pair"));
     }
-    // A half that no family has to itself goes with any other.
+    // A half that is not specific to a family works with any other.
     if partners.is_empty() || callers.is_empty() {
         return check(Outcome::Unknown, format!("nothing is known of `{reasoning}` and `{tools}` together"));
     }
@@ -198,7 +198,7 @@ fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Does a stream say what a whole answer says?
+/// Does a stream give the same result as a complete answer?
 fn streaming(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::Streaming, result, message);
     if let Some(server) = survey.question.server
@@ -278,7 +278,7 @@ fn tail(view: &View<'_>) -> Evidence {
     Evidence::at(view.output.place.clone(), raw, start, raw.len() - start)
 }
 
-/// Is markup left in what the client gets?
+/// Does the client receive markup?
 fn raw_text(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::RawText, result, message);
     let mut evidence = Vec::new();
@@ -312,13 +312,13 @@ fn raw_text(survey: &Survey<'_>) -> Check {
     check(Outcome::Pass, "no markup is left in the text".to_owned()).with(taken)
 }
 
-/// The marks of formats that stand in a text.
+/// The markers of formats in a text.
 fn left(survey: &Survey<'_>, name: &str, text: &str) -> Vec<Evidence> {
     let text = cut(text);
     let marks = survey.question.formats.marks().iter();
     let mut found: Vec<(usize, usize)> = marks.filter_map(|mark| Some((text.find(&**mark)?, mark.len()))).collect();
     found.sort_unstable();
-    // One mark may be the beginning of another.
+    // One marker may be the beginning of another.
     found.dedup_by_key(|(at, _)| *at);
     found.into_iter().map(|(at, _)| Evidence::at(name, text, at, 60)).collect()
 }
@@ -347,7 +347,7 @@ fn special_tokens(survey: &Survey<'_>) -> Check {
     }
 }
 
-/// Are the marks written with the right characters?
+/// Are the markers spelled with the right characters?
 fn code_points(survey: &Survey<'_>) -> Check {
     let check = |result, message: String| Check::new(Subject::CodePoints, result, message);
     let found: Vec<_> =

@@ -1,4 +1,4 @@
-//! Streams of the three APIs, folded to the answers that they give.
+//! Folds streams of the three APIs into their answers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::input::{MOST_OUTPUTS, Output, ending, taken};
 
-/// The answers of a stream, and the error that it told.
+/// The answers of a stream, and its error.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     pub(super) outputs: Vec<Output>,
@@ -24,13 +24,13 @@ pub(super) fn is_stream(text: &str) -> bool {
     })
 }
 
-/// Folds a log of events. What is no event of an answer is passed over.
+/// Folds a log of events. Skips events that do not belong to an answer.
 pub(super) fn fold(text: &str) -> Folded {
     let data = text.lines().filter_map(|line| line.trim_start().strip_prefix("data:"));
     fold_values(data.filter_map(|data| serde_json::from_str(data.trim()).ok()))
 }
 
-/// Folds events; each answer by the id of its stream and its place in it.
+/// Folds events; each answer is identified by its stream's id and its index.
 pub(super) fn fold_values(events: impl Iterator<Item = Value>) -> Folded {
     let mut answers: BTreeMap<(usize, u64), Answer> = BTreeMap::new();
     let mut streams: Vec<String> = Vec::new();
@@ -63,13 +63,13 @@ pub(super) fn fold_values(events: impl Iterator<Item = Value>) -> Folded {
 /// A part of an answer.
 #[derive(Default)]
 struct Piece<'a> {
-    /// Which choice of a chat or text completion; `None`: another API.
+    /// The choice of a chat or text completion; `None`: another API.
     index: Option<u64>,
     reasoning: &'a str,
     field: Option<&'a str>,
     content: &'a str,
     text: bool,
-    /// The index or id of a call that it is a part of.
+    /// The index or id of its call.
     call: Option<String>,
     finish: Option<String>,
 }
@@ -148,7 +148,7 @@ fn pieces(event: &Value) -> Vec<Piece<'_>> {
     }
 }
 
-/// Whether a choice with a text is a chunk and no whole body.
+/// Whether a choice with a text is a chunk rather than a complete body.
 fn is_text_chunk(choice: &Value, event: &Value) -> bool {
     choice.get("text").is_some() && event.get("usage").is_none_or(Value::is_null)
 }

@@ -1,4 +1,4 @@
-//! All formats, as far as a diagnosis asks for them, found out once and kept.
+//! The facts about all formats that a diagnosis needs, computed once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::marks;
 /// The names of two halves.
 pub(super) type Names = (Option<String>, Option<String>);
 
-/// All formats. Making it reads every file and takes some milliseconds; whoever looks at many outputs keeps it.
+/// All formats. Creating this reads every file and takes some milliseconds, so keep it for many outputs.
 #[derive(Debug)]
 pub struct Formats {
     registry: Registry,
-    /// What all setups have in common.
+    /// The common settings of all pairs.
     base: Setup,
     known: [Vec<Known>; 2],
     marks: Vec<String>,
@@ -30,18 +30,19 @@ pub(super) struct Known {
     pub(super) name: String,
     pub(super) words: FormatFile,
     pub(super) marks: Vec<String>,
-    /// Names of the other half that go with it.
+    /// Names of the other half that work with it.
     pub(super) partners: Vec<String>,
-    /// What one of must stand in an output for this half to find anything, without blanks and in plain characters; empty:
-    /// anything will do.
+    /// Texts of which an output must contain one for this half to find anything, without blanks and in plain
+    /// characters; empty: no requirement.
     openers: Vec<String>,
-    /// Whether its marks depend on a vocabulary that is not known.
+    /// Whether its markers depend on an unknown vocabulary.
     pub(super) varies: bool,
     pub(super) skeletons: Vec<Skeleton>,
 }
 
 impl Formats {
-    /// The formats of a registry; `base` is what their setups have in common, such as what is known of the checkpoint.
+    /// The formats of a registry; `base` has the common settings of all pairs, such as the known facts about the
+    /// checkpoint.
     #[must_use]
     pub fn new(registry: Registry, base: Setup) -> Self {
         let mut known =
@@ -62,12 +63,12 @@ impl Formats {
         &self.registry
     }
 
-    /// What all setups have in common.
+    /// The common settings of all pairs.
     pub(super) fn base(&self) -> &Setup {
         &self.base
     }
 
-    /// The marks of all formats.
+    /// The markers of all formats.
     #[must_use]
     pub fn marks(&self) -> &[String] {
         &self.marks
@@ -82,12 +83,12 @@ impl Formats {
         }
     }
 
-    /// What is known of a name.
+    /// The facts about a name.
     pub(super) fn known(&self, half: Half, name: &str) -> Option<&Known> {
         self.all(half).iter().find(|known| known.name == name)
     }
 
-    /// Composes a pair, or says why it cannot be.
+    /// Composes a pair.
     ///
     /// # Errors
     /// What [`Registry::pair`] says.
@@ -100,7 +101,7 @@ impl Formats {
         self.registry.pair(&setup)
     }
 
-    /// A pair, made once; `None`: it cannot be had.
+    /// A pair, created once; `None`: impossible.
     pub(super) fn pair(&self, reasoning: Option<&str>, tools: Option<&str>) -> Option<Pair> {
         let names = (reasoning.map(str::to_owned), tools.map(str::to_owned));
         let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +139,7 @@ fn known_of(registry: &Registry, half: Half, no_vocabulary: bool) -> Vec<Known> 
     registry.names(half).into_iter().filter_map(one).collect()
 }
 
-/// Enters who goes with whom: halves of one file, the same name first, and what the word `pairs` lists.
+/// Records which halves work together: those of one file, the same name first, and those that the key `pairs` lists.
 fn pair_up([reasoning, tools]: &mut [Vec<Known>; 2]) {
     let together = |thinker: &Known, caller: &Known| {
         let of_file =
@@ -155,7 +156,7 @@ fn pair_up([reasoning, tools]: &mut [Vec<Known>; 2]) {
     }
 }
 
-/// The literals with which thoughts or calls begin; a thought may lack its opener, so its closer counts as well.
+/// The literals that begin reasoning or calls; a thought may lack its opener, so its closer counts too.
 fn openers(words: &FormatFile, half: Half) -> Vec<String> {
     let templates: Vec<&String> = match half {
         Half::Reasoning => words.reasoning.thought.iter().collect(),
@@ -174,7 +175,7 @@ fn openers(words: &FormatFile, half: Half) -> Vec<String> {
             let first = side.split_whitespace().next().unwrap_or_default();
             let first = first.find('>').map_or(first, |end| &first[..=end]);
             if first.chars().filter(|c| c.is_alphanumeric()).count() < 2 {
-                // It begins with no mark of its own.
+                // It begins without its own marker.
                 return Vec::new();
             }
             out.push(folded(first));

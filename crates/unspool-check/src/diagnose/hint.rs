@@ -1,4 +1,4 @@
-//! One line about a reply whose calls did not come out: which parser reads it, or what happened to its marks.
+//! A one-line hint about a reply without the expected calls: which parser reads it, or what happened to its markers.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,29 +9,29 @@ use super::report::Cause;
 use super::{Formats, Input, Kind, Question, diagnose};
 use crate::border;
 
-/// Most of a reply that is looked at for a hint, in bytes.
+/// Maximum size of a reply to check, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// What is told of such a reply. None of its text is in it.
+/// The hint about such a reply. It contains none of its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hint {
-    /// What it is.
+    /// The cause.
     pub kind: Cause,
-    /// In a sentence.
+    /// A sentence.
     pub message: String,
-    /// The flags that would read the reply; empty: flags are not the cause.
+    /// The flags that would parse the reply; empty: flags are not the cause.
     pub flags: Vec<String>,
 }
 
 impl Formats {
-    /// Whether a reply is worth a hint: it has no call, and a mark of some format stands in its answer.
+    /// Whether a reply deserves a check: it has no call, and its content has a marker of some format.
     #[must_use]
     pub fn has_markup(&self, message: &Message) -> bool {
         message.tool_calls.is_empty() && self.marks().iter().any(|mark| message.content.contains(mark.as_str()))
     }
 
-    /// The hint for a reply that is worth one; `names` are those of the reasoning and the tool-call parser that read it, `request`
-    /// its fields. It takes some milliseconds, so it has no place on a thread that serves.
+    /// The hint for such a reply; `names` are those of its reasoning and tool-call parser, `request` its request's
+    /// fields. It takes some milliseconds, so do not call it on a thread that serves requests.
     #[must_use]
     pub fn hint(&self, names: [Option<&str>; 2], request: &Value, text: &str) -> Option<Hint> {
         let text = &text[..border::floor(text, LONGEST)];
@@ -40,7 +40,7 @@ impl Formats {
         (question.reasoning_parser, question.tool_call_parser) = (names[0], names[1]);
         question.request = request;
         let verdict = diagnose(&question).ok()?.verdict;
-        // Of the other causes a reply alone says too little.
+        // A single reply is too little evidence for the other causes.
         let told = matches!(
             verdict.kind,
             Cause::WrongParser | Cause::UnknownPair | Cause::StrippedMarkers | Cause::LookAlikes | Cause::NoFormat

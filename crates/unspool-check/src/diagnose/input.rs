@@ -1,20 +1,20 @@
-//! Recognises what it is given: raw output, or what a server sent.
+//! Detects the kind of input: raw output, or a server's response.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::events::{self, Folded};
 
-/// Most outputs of one input that are looked at.
+/// Maximum number of outputs of one input to check.
 pub(super) const MOST_OUTPUTS: usize = 200;
 
-/// What an input is.
+/// The kind of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The text that a model wrote.
+    /// The model's raw output.
     Raw,
-    /// The body of `/v1/chat/completions`, or a message out of it.
+    /// The body of `/v1/chat/completions`, or its message.
     ChatCompletion,
     /// The body of `/v1/completions`.
     Completion,
@@ -24,14 +24,14 @@ pub enum Kind {
     Message,
     /// A log of server-sent events, of any of these.
     EventStream,
-    /// Bodies, one a line.
+    /// Bodies, one per line.
     JsonLines,
-    /// A file of recorded outputs, as the gateway writes and plays them.
+    /// A file of recorded outputs, as the gateway writes and replays them.
     Replay,
 }
 
 impl Kind {
-    /// What it is, in words.
+    /// Its description.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -50,43 +50,43 @@ impl Kind {
 /// One answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
-    /// What is taken for the raw output.
+    /// The assumed raw output.
     pub raw: String,
-    /// Where that stands: `raw output`, `content`, `text`, …
+    /// Its location: `raw output`, `content`, `text`, …
     pub place: String,
-    /// Whether a server took it apart before.
+    /// Whether a server has parsed it.
     pub parsed: bool,
-    /// What a server gave as the thought.
+    /// The reasoning that a server returned.
     pub reasoning: String,
-    /// Fields that hold the thought, and fields that are there for it and hold nothing.
+    /// Fields with reasoning, and empty fields for it.
     pub reasoning_fields: (Vec<String>, Vec<String>),
-    /// What it gave as the answer.
+    /// The content that it returned.
     pub content: String,
-    /// How many calls it gave.
+    /// The number of calls that it returned.
     pub calls: usize,
-    /// Why the answer ended.
+    /// The finish reason.
     pub finish_reason: Option<String>,
-    /// What the model is called.
+    /// The model's name.
     pub model: Option<String>,
-    /// The prompt, if it came along.
+    /// The prompt, if included.
     pub prompt: Option<String>,
 }
 
-/// What was recognised.
+/// The detected input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its answers; never none.
+    /// Its answers; at least one.
     pub outputs: Vec<Output>,
 }
 
-/// Why an input holds no answer.
+/// Why an input has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: &'static str,
 }
 
@@ -94,7 +94,7 @@ impl Input {
     /// Reads a file.
     ///
     /// # Errors
-    /// It is empty, or the error of a server.
+    /// It is empty, or a server's error.
     pub fn read(text: &str) -> Result<Self, InputError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -144,7 +144,7 @@ fn of_server(error: &Value) -> InputError {
     }
 }
 
-/// A whole file that is one JSON value; `None`: it is the output itself.
+/// A file that is one JSON value; `None`: the value is itself the output.
 fn of_value(value: &Value) -> Result<Option<Input>, InputError> {
     if let Value::Array(all) = value {
         let chunks: Vec<&Value> = all.iter().collect();
@@ -157,7 +157,7 @@ fn of_value(value: &Value) -> Result<Option<Input>, InputError> {
     Ok(Some(Input { kind, outputs: limited(outputs) }))
 }
 
-/// Values that follow each other: the chunks of a stream, or bodies.
+/// A sequence of values: the chunks of a stream, or bodies.
 fn of_values(values: &[&Value]) -> Result<Option<Input>, InputError> {
     let folded = events::fold_values(values.iter().map(|value| (*value).clone()));
     if !folded.outputs.is_empty() {
@@ -170,7 +170,7 @@ fn of_values(values: &[&Value]) -> Result<Option<Input>, InputError> {
                 kinds.push(kind);
                 outputs.extend(more);
             }
-            // What a replay file says of the vocabulary.
+            // A replay file's line about the vocabulary.
             None if value.get("special_tokens").is_some() || value.get("hidden_special_tokens").is_some() => {}
             None if value.get("error").is_some_and(|error| !error.is_null()) => {}
             None => return Ok(None),
@@ -228,7 +228,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A message of the chat API. The tokens of `logprobs` are the output as the model wrote it.
+/// A message of the chat API. The tokens of `logprobs` are the raw output.
 fn message(own: &Value, choice: &Value) -> Output {
     let (mut reasoning, mut fields) = (String::new(), (Vec::new(), Vec::new()));
     for name in ["reasoning", "reasoning_content", "thinking"] {
@@ -260,7 +260,7 @@ fn message(own: &Value, choice: &Value) -> Output {
     }
 }
 
-/// What is left of the raw output where a server took it apart: the thought with markup in it, and the answer.
+/// The rest of the raw output after a server has parsed it: reasoning with markup in it, and content.
 pub(super) fn taken(reasoning: &str, content: &str) -> (String, String) {
     let in_thought = reasoning.contains(['<', '[']) || content.is_empty();
     match (reasoning.is_empty(), in_thought) {
@@ -270,7 +270,7 @@ pub(super) fn taken(reasoning: &str, content: &str) -> (String, String) {
     }
 }
 
-/// The text of tokens with their probabilities; `None`: special tokens are left out, or there are none.
+/// The text of tokens with log probabilities; `None`: special tokens are missing, or there are none.
 fn written(tokens: &Value) -> Option<String> {
     let tokens = tokens.as_array().filter(|tokens| !tokens.is_empty())?;
     let mut bytes = Vec::new();
@@ -325,7 +325,7 @@ fn blocks(body: &Value) -> Output {
     out
 }
 
-/// The APIs' words for why an answer ended, in those of chat completions.
+/// Maps the APIs' finish reasons to those of chat completions.
 pub(super) fn ending(word: &str) -> String {
     match word {
         "max_tokens" | "max_output_tokens" | "incomplete" => "length",

@@ -1,7 +1,7 @@
-//! Why calls or thoughts do not arrive: nine checks, a ranking of all formats, and one verdict.
+//! Finds out why tool calls or reasoning do not arrive: nine checks, a ranking of all formats, and one verdict.
 //!
-//! Everything is told from what is given. Nothing is read or asked here: whoever calls brings the files' contents and, if a
-//! server was asked, its answers.
+//! The diagnosis uses only its arguments. This module reads no files and sends no requests: the caller passes the
+//! files' contents and, if it queried a server, its answers.
 //!
 //! ```
 //! use serde_json::json;
@@ -98,18 +98,18 @@ impl<'a> Question<'a> {
 /// What a running server answered to one request, asked in several ways.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
-    /// The answer of the chat route as a whole.
+    /// The complete answer of the chat API.
     pub whole: Option<Output>,
     /// The same as a stream.
     pub streamed: Option<Output>,
-    /// The version that it tells.
+    /// The version that it reports.
     pub version: Option<String>,
 }
 
 /// Makes the diagnosis.
 ///
 /// # Errors
-/// A field of the request that is of the wrong kind.
+/// A field of the request with the wrong type.
 pub fn diagnose(question: &Question<'_>) -> Result<Report, Error> {
     let survey = Survey::new(question)?;
     let checks = checks::all(&survey);

@@ -1,4 +1,4 @@
-//! Every format over an output, and which one reads it best.
+//! Runs every format on an output, and ranks the results.
 
 use std::collections::HashMap;
 
@@ -13,42 +13,42 @@ use super::formats::{Formats, Names, folded};
 use crate::border;
 use crate::calls::fits;
 
-/// How well a pair reads the outputs. Equal `rank` is a tie.
+/// How well a pair parses the outputs. Equal `rank` is a tie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The reasoning half.
     pub reasoning_parser: Option<String>,
     /// The tools half.
     pub tool_call_parser: Option<String>,
-    /// Calls that it reads.
+    /// Number of calls.
     pub calls: usize,
-    /// Those that are whole, declared, and fit their schema.
+    /// Number of calls that are complete, declared, and match their schema.
     pub valid_calls: usize,
-    /// Oddities that it has to read past.
+    /// Number of anomalies.
     pub repairs: usize,
-    /// Marks of thoughts and calls that stay in the text.
+    /// Number of markers of reasoning and calls left in the text.
     pub markup_left: usize,
     /// From 1, the best.
     pub rank: usize,
 }
 
-/// What is read, and under which circumstances.
+/// The parser's inputs besides the output.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     pub(super) formats: &'a Formats,
     pub(super) request: Request,
-    /// Whether the request's tools are known; if not, any name is one.
+    /// Whether the request's tools are known; if not, any name is accepted.
     pub(super) knows_tools: bool,
     pub(super) prompt: Option<&'a str>,
 }
 
-/// One output, as a pair reads it.
+/// One output, as a pair parses it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
     pub(super) message: Message,
 }
 
-/// What speaks for a pair; the least is the best.
+/// The score of a pair; the least is the best.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
     /// Valid calls, counted from above.
@@ -63,12 +63,12 @@ impl<'a> Reader<'a> {
     /// A reader of outputs of a request; `fields` are those of the request.
     ///
     /// # Errors
-    /// A field of the request that is of the wrong kind.
+    /// A field of the request with the wrong type.
     pub(super) fn new(formats: &'a Formats, fields: &Value, prompt: Option<&'a str>) -> Result<Self, Error> {
         let mut fields = fields.clone();
         let knows_tools = fields.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
         if !knows_tools {
-            // Without any tool no call is given. A name that is not among them is only told.
+            // Without tools there are no calls. An undeclared name only produces a diagnostic.
             fields["tools"] = json!([{"type": "function", "function": {"name": "_"}}]);
         }
         if fields["tool_choice"] == "none" {
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Ok(Self { formats, request, knows_tools, prompt })
     }
 
-    /// An output in pieces of `size` bytes at least; 0: whole.
+    /// Parses an output in pieces of at least `size` bytes; 0: whole.
     pub(super) fn read(&self, pair: &Pair, text: &str, size: usize) -> Result<Reading, Error> {
         let mut parser = pair.parser(&self.request, self.prompt.map_or(Prompt::Unknown, Prompt::Text))?;
         let mut message = Message::default();
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Ok(Reading { message })
     }
 
-    /// How many calls are whole, declared, and fit their schema.
+    /// Number of calls that are complete, declared, and match their schema.
     pub(super) fn valid_calls(&self, message: &Message) -> usize {
         let is_valid = |call: &&unspool::ToolCall| {
             if !self.knows_tools {
@@ -108,14 +108,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Ranks pairs of formats by how they read some outputs.
+/// Ranks pairs of formats by how they parse some outputs.
 #[derive(Debug)]
 pub(super) struct Ranking<'a> {
     reader: &'a Reader<'a>,
     outputs: &'a [&'a str],
-    /// The marks of all formats that stand in the outputs.
+    /// The markers of all formats in the outputs.
     marks: Vec<String>,
-    /// The outputs without blanks and in plain characters, for a quick look.
+    /// The outputs without blanks and in plain characters, for a quick check.
     folded: String,
     tried: HashMap<Names, Option<Entry>>,
 }
@@ -128,7 +128,7 @@ impl<'a> Ranking<'a> {
         Self { reader, outputs, marks, folded, tried: HashMap::new() }
     }
 
-    /// How a pair reads the outputs; `None`: it cannot be had.
+    /// How a pair parses the outputs; `None`: the pair is impossible.
     pub(super) fn entry(&mut self, reasoning: Option<&str>, tools: Option<&str>) -> Option<Entry> {
         let key = (reasoning.map(str::to_owned), tools.map(str::to_owned));
         if let Some(known) = self.tried.get(&key) {
@@ -139,7 +139,7 @@ impl<'a> Ranking<'a> {
         entry
     }
 
-    /// The pair. What a format takes from a vocabulary that is not known is taken from the outputs.
+    /// The pair. Values from an unknown vocabulary are derived from the outputs.
     pub(super) fn pair(&self, reasoning: Option<&str>, tools: Option<&str>) -> Option<Pair> {
         let formats = self.reader.formats;
         let varies = |half, name: Option<&str>| {
@@ -179,14 +179,14 @@ impl<'a> Ranking<'a> {
         Some(entry)
     }
 
-    /// How many marks stand in a text.
+    /// Number of markers in a text.
     fn markup(&self, text: &str) -> usize {
         self.marks.iter().map(|mark| text.matches(mark.as_str()).count()).sum()
     }
 
-    /// All tools halves, each with the reasoning half that goes best with it; if no half reads a call, the reasoning halves
-    /// too. The best first.
-    pub(super) fn entries(&mut self) -> Vec<Entry> {
+    /// All tools halves, each with the best reasoning half; if no half finds a call, the reasoning halves too. The best
+    /// first. Of equivalent reasoning halves, one of the `likely` names is taken.
+    pub(super) fn entries(&mut self, likely: &[&str]) -> Vec<Entry> {
         let formats = self.reader.formats;
         let may_think = |ranking: &Self, name: &str| {
             formats.known(Half::Reasoning, name).is_some_and(|known| known.may_speak(&ranking.folded))
@@ -194,10 +194,12 @@ impl<'a> Ranking<'a> {
         // Guided calls are JSON, whatever the format.
         let forced = matches!(self.reader.request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
         let mut thinkers: Vec<Entry> = self.entry(None, None).into_iter().collect();
-        for known in formats.all(Half::Reasoning) {
-            if known.may_speak(&self.folded) {
-                thinkers.extend(self.entry(Some(&known.name), None));
-            }
+        let is_likely = |name: &str| likely.contains(&name);
+        let mut halves: Vec<&str> = formats.all(Half::Reasoning).iter().map(|known| known.name.as_str()).collect();
+        halves.retain(|name| may_think(self, name));
+        halves.sort_by_key(|name| !is_likely(name));
+        for name in halves {
+            thinkers.extend(self.entry(Some(name), None));
         }
         let Some(best) = thinkers.iter().min_by_key(|entry| score(entry)).cloned() else { return Vec::new() };
         let mut out = Vec::new();
@@ -211,6 +213,7 @@ impl<'a> Ranking<'a> {
             if !halves.contains(&best.reasoning_parser.as_deref()) {
                 halves.push(best.reasoning_parser.as_deref());
             }
+            halves[1..].sort_by_key(|name| !name.is_some_and(is_likely));
             let tried = halves.into_iter().filter_map(|half| self.entry(half, Some(&known.name)));
             out.extend(tried.min_by_key(score));
         }
@@ -221,7 +224,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// The tags of a text, each once.
+/// The distinct tags of a text.
 fn tags(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (start, _) in text.match_indices('<') {
@@ -235,7 +238,7 @@ fn tags(text: &str) -> Vec<String> {
     out
 }
 
-/// What speaks for an entry.
+/// The score of an entry.
 fn score(entry: &Entry) -> Score {
     Score {
         missing: usize::MAX - entry.valid_calls,
@@ -263,7 +266,7 @@ fn ranked(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Whether an oddity is the output's own.
+/// Whether an anomaly is a repair of the output.
 fn is_repair(kind: DiagnosticKind) -> bool {
     !matches!(kind, DiagnosticKind::BadSchema | DiagnosticKind::UnknownFunction | DiagnosticKind::CallFiltered)
 }

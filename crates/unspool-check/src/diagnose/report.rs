@@ -1,4 +1,4 @@
-//! What a diagnosis says.
+//! The report of a diagnosis.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use super::input::Kind;
 use super::rank::Entry;
 use crate::border;
 
-/// A whole diagnosis; its JSON is an interface.
+/// A complete diagnosis; its JSON is a public interface.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// What was given.
+    /// The input.
     pub input: Given,
     /// The nine checks.
     pub checks: Vec<Check>,
-    /// How well the formats read the outputs, the best first.
+    /// How well the formats parse the outputs, the best first.
     pub ranking: Vec<Entry>,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -28,53 +28,53 @@ impl Report {
     }
 }
 
-/// What was given.
+/// The input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Given {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// How many answers it holds.
+    /// Number of answers.
     pub outputs: usize,
 }
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Nothing is wrong.
     Pass,
-    /// Something is.
+    /// Something is wrong.
     Fail,
-    /// It cannot be told.
+    /// Undecided.
     Unknown,
 }
 
-/// The checks, in the order in which they are made.
+/// The checks, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// Both parsers are named.
     Flags,
-    /// Their names are known, and the model's.
+    /// The names are known, and right for the model.
     Names,
-    /// The template writes what the parsers read.
+    /// Template and parsers agree.
     Template,
-    /// The two halves go together.
+    /// The two halves work together.
     Pair,
-    /// A stream says what a whole answer says.
+    /// A stream gives the same result as a complete answer.
     Streaming,
-    /// Why the answer ended.
+    /// The finish reason.
     FinishReason,
-    /// No markup is left in what the client gets.
+    /// The client receives no markup.
     RawText,
     /// The server kept special tokens.
     SpecialTokens,
-    /// The marks are written with the right characters.
+    /// The markers are spelled with the right characters.
     CodePoints,
 }
 
 impl Subject {
-    /// What is checked, in words.
+    /// A description of the check.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -94,13 +94,13 @@ impl Subject {
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What is checked.
+    /// The check.
     pub check: Subject,
-    /// How it came out.
+    /// Its result.
     pub result: Outcome,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub message: String,
-    /// What shows it.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
 }
 
@@ -115,22 +115,22 @@ impl Check {
     }
 }
 
-/// Most pieces of evidence for one check.
+/// Maximum pieces of evidence for one check.
 const MOST_EVIDENCE: usize = 10;
-/// Most bytes of a text that is quoted.
+/// Maximum size of a quoted text, in bytes.
 const QUOTED: usize = 160;
 
-/// What shows a finding.
+/// Evidence for a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// Where it stands: a field, a file, a flag.
+    /// Its location: a field, a file, a flag.
     #[serde(rename = "where")]
     pub place: String,
-    /// At which byte of it.
+    /// Its byte offset there.
     pub offset: Option<usize>,
-    /// In which line of it, from 1.
+    /// Its line there, from 1.
     pub line: Option<usize>,
-    /// The text, cut.
+    /// The text, truncated.
     pub text: String,
 }
 
@@ -144,7 +144,7 @@ impl Evidence {
         Self { place: place.into(), offset: None, line: None, text }
     }
 
-    /// A stretch of a text.
+    /// A part of a text.
     pub(super) fn at(place: impl Into<String>, whole: &str, offset: usize, length: usize) -> Self {
         let end = border::ceil(whole, whole.len().min(offset + length));
         let line = whole[..offset].matches('\n').count() + 1;
@@ -152,43 +152,43 @@ impl Evidence {
     }
 }
 
-/// What it comes to.
+/// The cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Nothing is wrong.
     Ok,
-    /// A parser is missing, or another one reads the output.
+    /// A parser is missing, or another one parses the output.
     WrongParser,
     /// The template teaches the model another format.
     WrongTemplate,
-    /// The two halves do not go together.
+    /// The two halves do not work together.
     UnknownPair,
-    /// The server leaves special tokens out.
+    /// The server omits special tokens.
     StrippedMarkers,
-    /// Marks are written with other characters.
+    /// Markers are spelled with other characters.
     LookAlikes,
     /// The answer was cut off.
     CutOff,
     /// The client reads another field.
     ClientField,
-    /// The prompt opens or closes the thought, and the parser does not know.
+    /// The prompt opens or closes the thought, but the parser does not know.
     PromptSideThought,
-    /// The model did not call.
+    /// The model made no call.
     NoCall,
-    /// No format here reads the output.
+    /// No known format parses the output.
     NoFormat,
 }
 
-/// The end of a diagnosis.
+/// The verdict of a diagnosis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// What it is.
+    /// The cause.
     pub kind: Cause,
-    /// In a sentence.
+    /// A sentence.
     pub message: String,
-    /// The flags to start the server with; empty: they stay as they are.
+    /// The flags for the server; empty: no change.
     pub flags: Vec<String>,
-    /// What else to do.
+    /// Further advice.
     pub hint: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! The flags that a server was started with, read from the line that started it.
+//! Reads a server's flags from its command line.
 
-/// What of a server's flags matters here.
+/// The relevant flags of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Served {
     /// `--reasoning-parser`
@@ -11,12 +11,12 @@ pub struct Served {
     pub auto_tool_choice: bool,
     /// `--chat-template`
     pub chat_template: Option<String>,
-    /// The model: the word behind `serve`, or `--model`.
+    /// The model: the word after `serve`, or `--model`.
     pub model: Option<String>,
 }
 
 impl Served {
-    /// Reads the words of a command line; those of a shell, with its quotes.
+    /// Parses a command line with shell quotes.
     #[must_use]
     pub fn read(line: &str) -> Self {
         let mut out = Self::default();
@@ -51,7 +51,7 @@ impl Served {
     }
 }
 
-/// The words of a line, quotes taken off.
+/// The words of a line, without quotes.
 fn words(line: &str) -> Vec<String> {
     let (mut out, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();

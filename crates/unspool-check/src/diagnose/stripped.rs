@@ -1,4 +1,4 @@
-//! Finds calls whose special tokens were left out (`skip_special_tokens`): what stays are names and arguments without marks.
+//! Finds calls whose special tokens were removed (`skip_special_tokens`): only names and arguments remain.
 
 use serde_json::Value;
 use unspool::Half;
@@ -8,20 +8,20 @@ use unspool::format::template::{Part, Slot, Template};
 use super::formats::Formats;
 use crate::border;
 
-/// A call without its marks.
+/// A call without its markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stripped {
-    /// The tools halves that it may be of.
+    /// The possible tools halves.
     pub(super) names: Vec<String>,
-    /// Where it stands.
+    /// Its offset.
     pub(super) offset: usize,
-    /// The text of it.
+    /// Its text.
     pub(super) text: String,
-    /// A mark that is missing.
+    /// A missing marker.
     pub(super) mark: String,
 }
 
-/// What stands around the name of a call when its special tokens are gone.
+/// The text around the name of a call without special tokens.
 #[derive(Debug, Clone)]
 pub(super) struct Skeleton {
     before: String,
@@ -30,8 +30,8 @@ pub(super) struct Skeleton {
     body: Slot,
 }
 
-/// The first call without its marks in a text. `tools` are the names of the functions; empty: they are not known. `likely` is
-/// the half that the model is known to write, whose calls may look like another's without their marks.
+/// The first call without its markers in a text. `tools` are the names of the functions; empty: unknown. `likely` is
+/// the half that the model is known to write, because its calls may look like another's without their markers.
 pub(super) fn find(formats: &Formats, text: &str, tools: &[String], likely: Option<&str>) -> Option<Stripped> {
     let mut best: Option<Stripped> = None;
     for known in formats.all(Half::Tools) {
@@ -57,7 +57,7 @@ pub(super) fn find(formats: &Formats, text: &str, tools: &[String], likely: Opti
     best
 }
 
-/// Whether a mark is one that a tokenizer leaves out: bars or capitals in brackets.
+/// Whether a tokenizer would remove this marker: bars or capitals in brackets.
 pub(super) fn is_special(mark: &str) -> bool {
     let inner = mark.trim_matches(['<', '>', '[', ']', '/']);
     let bracket = mark.starts_with(['<', '[']) && mark.ends_with(['>', ']']);
@@ -65,7 +65,7 @@ pub(super) fn is_special(mark: &str) -> bool {
     bracket && (bars || (mark.starts_with('[') && inner.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// The skeletons of a format's calls, for those that are written with special tokens.
+/// The skeletons of a format's calls, if they contain special tokens.
 pub(super) fn skeletons(words: &FormatFile) -> Vec<Skeleton> {
     let id = words.ids.call.as_deref().filter(|id| id.contains('{')).unwrap_or("{name}");
     let templates = words.tools.call.iter().map(|call| call.replace("{id}", id));
@@ -91,7 +91,7 @@ fn skeleton(template: &Template) -> Option<Skeleton> {
         }
     }
     let [before, between] = sides;
-    // What stands in front may begin far ahead; the last word is enough.
+    // The text before it may be long; the last word is enough.
     let before = before.split_whitespace().last().unwrap_or_default().to_owned();
     (at == 1).then_some(Skeleton { before, between: between.trim().to_owned(), mark: mark?, body })
 }
@@ -115,7 +115,7 @@ fn without_special(text: &str) -> (String, Option<String>) {
     (out, first)
 }
 
-/// Where a skeleton is filled: offset and length.
+/// A match of a skeleton: offset and length.
 fn place(text: &str, own: &Skeleton, tools: &[String]) -> Option<(usize, usize)> {
     let opens = if own.body == Slot::Kwargs { '(' } else { '{' };
     for (at, _) in text.match_indices(opens) {
@@ -135,10 +135,10 @@ fn place(text: &str, own: &Skeleton, tools: &[String]) -> Option<(usize, usize)>
     None
 }
 
-/// Where a call begins whose name ends a text; its last word begins at `start`.
+/// The start of a call whose name ends a text; its last word begins at `start`.
 fn named(head: &str, start: usize, own: &Skeleton, tools: &[String]) -> Option<usize> {
     let word = &head[start..];
-    // Behind a mark it is a call of another format.
+    // After a marker it is a call of another format.
     let is_first = |at: usize| !head[..at].trim_end().ends_with(['>', ']']);
     let in_front = |at: usize| {
         let before = head[..at].trim_end();
@@ -146,7 +146,7 @@ fn named(head: &str, start: usize, own: &Skeleton, tools: &[String]) -> Option<u
     };
     if tools.is_empty() {
         let glued = word.strip_prefix(&*own.before).is_some_and(|name| !name.is_empty());
-        // A word before a brace is nothing rare; by itself it must stand at the beginning of a line.
+        // A word before a brace is common; alone it must be at the start of a line.
         let bare = own.before.is_empty() && own.between.is_empty();
         let at_line = head[..start].is_empty() || head[..start].ends_with('\n');
         return match glued {
@@ -162,7 +162,7 @@ fn named(head: &str, start: usize, own: &Skeleton, tools: &[String]) -> Option<u
     }
 }
 
-/// How long the end of `head` is that says the same as `between`, in which `0` stands for any number; 0 for none.
+/// Length of the end of `head` that equals `between`, in which `0` stands for any number; 0 if there is none.
 fn digits_as_zero(between: &str, head: &str) -> Option<usize> {
     let mut rest = head;
     for wanted in between.chars().rev() {
@@ -184,7 +184,7 @@ fn is_object(text: &str) -> bool {
     values.next().is_some_and(|value| value.is_ok_and(|value| value.is_object()))
 }
 
-/// The body of a call by itself, where the format has special tokens around it: an envelope, or a list of Python calls.
+/// The body of a call without the format's special tokens: an envelope, or a list of Python calls.
 fn bare(text: &str, words: &FormatFile) -> Option<((usize, usize), String)> {
     let call = Template::parse(words.tools.call.first()?).ok()?;
     let block = words.tools.block.first().and_then(|block| Template::parse(block).ok());

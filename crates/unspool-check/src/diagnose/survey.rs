@@ -1,4 +1,4 @@
-//! Everything that the checks and the verdict go by, found out once.
+//! The facts for the checks and the verdict, collected once.
 
 use unspool::Error;
 use unspool::{DiagnosticKind, Half, Pair};
@@ -12,32 +12,32 @@ use crate::marks::{self, LookAlike};
 use crate::names::{self, Found};
 use crate::template::{self, Finding};
 
-/// What was found out.
+/// The facts.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     pub(super) question: Question<'a>,
     pub(super) reader: Reader<'a>,
     /// The names of the halves, from the flags.
     pub(super) named: [Option<&'a str>; 2],
-    /// The pair of these names, or why there is none; `None`: no name is given.
+    /// The pair of these names, or its error; `None`: no name is given.
     pub(super) pair: Option<Result<Pair, Error>>,
     pub(super) ranking: Vec<Entry>,
-    /// How the pair of the flags reads the outputs.
+    /// How the pair of the flags parses the outputs.
     pub(super) own: Option<Entry>,
-    /// The names that the model's files or its id speak for.
+    /// The names for the model, from its files or its id.
     pub(super) expected: [Option<Found>; 2],
-    /// What the template and the parsers of the flags (or else the expected ones) do not agree on.
+    /// The differences between the template and the parsers of the flags (or the expected ones).
     pub(super) findings: Option<Vec<Finding>>,
     pub(super) views: Vec<View<'a>>,
 }
 
-/// One output, looked at.
+/// One examined output.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     pub(super) output: &'a Output,
-    /// As the pair of the flags reads it.
+    /// The result of the pair of the flags.
     pub(super) own: Option<Reading>,
-    /// As the best pair reads it.
+    /// The result of the best pair.
     pub(super) best: Reading,
     pub(super) look_alikes: Vec<LookAlike>,
     pub(super) stripped: Option<Stripped>,
@@ -64,8 +64,16 @@ impl<'a> Survey<'a> {
         let prompt = question.prompt.or_else(|| outputs.iter().find_map(|output| output.prompt.as_deref()));
         let reader = Reader::new(formats, question.request, prompt)?;
         let texts: Vec<&str> = outputs.iter().take(MOST_RANKED).map(|output| cut(&output.raw)).collect();
+        let registry = formats.registry();
+        let expected = [Half::Reasoning, Half::Tools].map(|half| {
+            let model = question.model.or(question.served.and_then(|served| served.model.as_deref()));
+            let model = model.or_else(|| outputs.iter().find_map(|output| output.model.as_deref()));
+            names::of_files(registry, half, &question.checkpoint).or_else(|| names::of_model(registry, half, model?))
+        });
+        let likely: Vec<&str> =
+            reasoning.into_iter().chain(expected[0].as_ref().map(|found| found.name.as_str())).collect();
         let mut ranks = Ranking::new(&reader, &texts);
-        let ranking = ranks.entries();
+        let ranking = ranks.entries(&likely);
         let pair = named.iter().any(Option::is_some).then(|| formats.compose(reasoning, tools));
         let own = match &pair {
             Some(Ok(_)) => ranks.entry(reasoning, tools),
@@ -73,12 +81,6 @@ impl<'a> Survey<'a> {
         };
         let best = ranking.first().map(|best| (best.reasoning_parser.as_deref(), best.tool_call_parser.as_deref()));
         let best = best.and_then(|(reasoning, tools)| ranks.pair(reasoning, tools));
-        let registry = formats.registry();
-        let expected = [Half::Reasoning, Half::Tools].map(|half| {
-            let model = question.model.or(question.served.and_then(|served| served.model.as_deref()));
-            let model = model.or_else(|| outputs.iter().find_map(|output| output.model.as_deref()));
-            names::of_files(registry, half, &question.checkpoint).or_else(|| names::of_model(registry, half, model?))
-        });
         let mut survey = Self {
             question: *question,
             named,
@@ -104,7 +106,7 @@ impl<'a> Survey<'a> {
         };
         let best = best.map(read).unwrap_or_default();
         let formats = self.question.formats;
-        // What some format writes is no look-alike of another one's mark.
+        // A text that some format writes is not a look-alike of another one's marker.
         let known = |alike: &LookAlike| !formats.marks().iter().any(|mark| mark.contains(alike.found.as_str()));
         let look_alikes = marks::look_alikes(text, &self.wanted_marks()).into_iter().filter(known).collect();
         let tools: Vec<String> = match self.reader.knows_tools {
@@ -120,7 +122,7 @@ impl<'a> Survey<'a> {
         View { output, own, best, look_alikes, stripped }
     }
 
-    /// The marks that may stand in the outputs: those of the flags or the model, or else of all formats.
+    /// The possible markers in the outputs: those of the flags or the model, otherwise of all formats.
     fn wanted_marks(&self) -> Vec<String> {
         let formats = self.question.formats;
         let mut out = Vec::new();
@@ -131,7 +133,7 @@ impl<'a> Survey<'a> {
         if out.is_empty() { self.question.formats.marks().to_vec() } else { out }
     }
 
-    /// The template against the parsers of the flags, or else those that the model should have.
+    /// Compares the template with the parsers of the flags, or with the expected ones.
     fn against_template(&self) -> Option<Vec<Finding>> {
         let prompter = self.question.prompter?;
         let name = |at: usize| self.named[at].or(self.expected[at].as_ref().map(|found| found.name.as_str()));
@@ -151,12 +153,12 @@ impl<'a> Survey<'a> {
         self.ranking.first()
     }
 
-    /// All that are as good as the best.
+    /// All entries as good as the best.
     pub(super) fn ties(&self) -> impl Iterator<Item = &Entry> {
         self.ranking.iter().filter(|entry| entry.rank == 1)
     }
 
-    /// Whether the parsers of the flags read the outputs as well as the best ones do.
+    /// Whether the parsers of the flags parse the outputs as well as the best ones.
     pub(super) fn reads_well(&self) -> bool {
         match (&self.own, self.best()) {
             (Some(own), Some(best)) => {
@@ -170,13 +172,13 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Whether tools are there that could be called.
+    /// Whether there are tools to call.
     pub(super) fn wants_calls(&self) -> bool {
         self.reader.knows_tools && self.question.request["tool_choice"] != "none"
     }
 }
 
-/// As much of an output as is looked at.
+/// The examined part of an output.
 pub(super) fn cut(text: &str) -> &str {
     &text[..border::floor(text, LONGEST)]
 }

@@ -1,11 +1,11 @@
-//! What all checks come to.
+//! Derives the verdict from all checks.
 
 use unspool::Half;
 
 use super::report::{Cause, Check, Outcome, Subject, Verdict};
 use super::survey::Survey;
 
-/// The verdict: the first cause that holds.
+/// The verdict: the first matching cause.
 pub(super) fn of(survey: &Survey<'_>, checks: &[Check]) -> Verdict {
     let failed = |subject| checks.iter().find(|check| check.check == subject && check.result == Outcome::Fail);
     let make = |kind, message: String| Verdict { kind, message, flags: Vec::new(), hint: None };
@@ -50,10 +50,10 @@ pub(super) fn of(survey: &Survey<'_>, checks: &[Check]) -> Verdict {
     calm(survey)
 }
 
-/// What to do about a format that is not known.
+/// The hint for an unknown format.
 const NEW: &str = "`unspool new` makes a format file from such an output";
 
-/// Nothing failed: there is no call, or all is well.
+/// Nothing failed: there is no call, or everything is right.
 fn calm(survey: &Survey<'_>) -> Verdict {
     let make = |kind, message: &str| Verdict { kind, message: message.to_owned(), flags: Vec::new(), hint: None };
     let calls = survey.best().map_or(0, |best| best.calls) + survey.views.iter().map(|v| v.output.calls).sum::<usize>();
@@ -82,7 +82,7 @@ fn calm(survey: &Survey<'_>) -> Verdict {
     Verdict { flags, hint: moved.then(|| hint.to_owned()), ..make(Cause::Ok, message) }
 }
 
-/// Whether a text has something like a call in marks: a tag in front of an object, or in front of another tag.
+/// Whether a text has something like a call in markers: a tag before an object or before another tag.
 fn unknown_markup(text: &str) -> bool {
     let text = text.trim();
     text.match_indices(['>', ']']).any(|(at, _)| {
@@ -97,7 +97,7 @@ fn unknown_markup(text: &str) -> bool {
     })
 }
 
-/// The thought begins or ends in the prompt, and the parser does not know.
+/// The thought begins or ends in the prompt, but the parser does not know.
 fn prompt_side_thought(survey: &Survey<'_>) -> Option<Verdict> {
     let make = |message: String, flags, hint: &str| Verdict {
         kind: Cause::PromptSideThought,
@@ -107,7 +107,7 @@ fn prompt_side_thought(survey: &Survey<'_>) -> Option<Verdict> {
     };
     for view in &survey.views {
         let output = view.output;
-        // All of a finished answer is a thought: the prompt had closed it.
+        // An entire finished answer is reasoning: the prompt had closed the thought.
         let swallowed = output.parsed && output.content.trim().is_empty() && output.calls == 0;
         let finished = output.finish_reason.as_deref().is_none_or(|reason| reason == "stop");
         let reasoning = output.reasoning.trim();
@@ -119,7 +119,7 @@ fn prompt_side_thought(survey: &Survey<'_>) -> Option<Verdict> {
             let message = format!("{what}: the parser waits for the end of a thought that the model did not begin");
             return Some(make(message, right_flags(survey), hint));
         }
-        // A closer without an opener is left in the text: the prompt had opened the thought.
+        // A closer without an opener remains in the text: the prompt had opened the thought.
         let own = view.own.as_ref().map(|own| own.message.content.as_str());
         let text = if output.parsed { Some(output.content.as_str()) } else { own };
         if let Some((opener, closer)) = text.and_then(|text| lone_closer(survey, text)) {
@@ -152,14 +152,14 @@ fn has_closer(survey: &Survey<'_>, text: &str) -> bool {
     thoughts(survey).iter().any(|(_, closer)| text.contains(closer.as_str()))
 }
 
-/// The first closer of a thought in a text without its opener.
+/// The first closer of a thought without its opener in a text.
 fn lone_closer(survey: &Survey<'_>, text: &str) -> Option<(String, String)> {
     let lone =
         |pair: &(String, String)| text.find(pair.1.as_str()).is_some_and(|at| !text[..at].contains(pair.0.as_str()));
     thoughts(survey).into_iter().find(lone)
 }
 
-/// Another parser reads the output, or the template teaches another format than the parser's.
+/// Another parser parses the output, or the template teaches another format than the parser's.
 fn by_parsers(survey: &Survey<'_>, checks: &[Check]) -> Option<Verdict> {
     let failed = |subject| checks.iter().find(|check| check.check == subject && check.result == Outcome::Fail);
     let best = survey.best()?;
@@ -177,7 +177,7 @@ fn by_parsers(survey: &Survey<'_>, checks: &[Check]) -> Option<Verdict> {
     let ties: Vec<&str> = survey.ties().filter_map(|entry| entry.tool_call_parser.as_deref()).collect();
     let [reasoning, tools] = survey.named;
     let right_tools = tools.is_some_and(|tools| ties.contains(&tools));
-    // The template says otherwise than parser and model.
+    // The template contradicts parser and model.
     if let (Some(check), false) = (failed(Subject::Template), right_tools)
         && (best.calls == 0 || model_is(survey, tools))
     {
@@ -216,7 +216,7 @@ fn by_parsers(survey: &Survey<'_>, checks: &[Check]) -> Option<Verdict> {
     Some(Verdict { hint: tie, ..make(Cause::WrongParser, message) })
 }
 
-/// Whether the model, by its id alone, is one that a tools half is for.
+/// Whether a tools half is for the model, by its id alone.
 fn model_is(survey: &Survey<'_>, tools: Option<&str>) -> bool {
     let model = survey.question.model.or(survey.question.served.and_then(|served| served.model.as_deref()));
     let registry = survey.question.formats.registry();
@@ -227,7 +227,7 @@ fn model_is(survey: &Survey<'_>, tools: Option<&str>) -> bool {
     }
 }
 
-/// The client looks for the thought in a field where it is not.
+/// The client reads reasoning from the wrong field.
 fn client_field(survey: &Survey<'_>) -> Option<Verdict> {
     let history = survey.question.request["messages"].as_array();
     let used = |name: &str| history.is_some_and(|all| all.iter().any(|message| message.get(name).is_some()));
@@ -251,7 +251,7 @@ fn client_field(survey: &Survey<'_>) -> Option<Verdict> {
     None
 }
 
-/// The flags that read the outputs; the model's own names where they are as good.
+/// The flags that parse the outputs; the model's own names if they are as good.
 fn right_flags(survey: &Survey<'_>) -> Vec<String> {
     let Some(best) = survey.best() else { return Vec::new() };
     let ties: Vec<_> = survey.ties().collect();

@@ -1,8 +1,8 @@
-//! The order and the spacing of a format file: `unspool fmt`. Comments stay with what they stand before.
+//! The order and spacing of a format file, for `unspool fmt`. Comments stay before their entries.
 
 use toml::Table;
 
-/// The keys in the order in which they stand; others come behind them, as they were.
+/// The keys in their order; others follow, in their own order.
 const KEYS: [&str; 40] = [
     "names",
     "models",
@@ -72,18 +72,18 @@ struct Section {
     comments: Vec<String>,
     header: String,
     entries: Vec<Entry>,
-    /// Comments behind the last entry.
+    /// Comments after the last entry.
     rest: Vec<String>,
 }
 
-/// A format file in order.
+/// Formats a format file.
 ///
 /// # Errors
-/// It is no TOML.
+/// It is not TOML.
 pub fn arranged(text: &str) -> Result<String, String> {
     let before: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let mut sections = sections(text);
-    // What a variant, a rule or an example says stands in the writer's own order.
+    // A variant, a rule or an example keeps its author's order.
     for section in sections.iter_mut().filter(|section| !section.header.starts_with("[[")) {
         section.entries.sort_by_key(|entry| place(&KEYS, root(&entry.key)));
     }
@@ -99,7 +99,7 @@ pub fn arranged(text: &str) -> Result<String, String> {
         push_line(&section.header, &mut out);
         write_entries(&section, &mut out);
     }
-    // The order of TOML's keys says nothing; if it did, the file would stay as it was.
+    // The order of TOML keys has no meaning; if the result differs anyway, the file stays unchanged.
     let after: Option<Table> = out.parse().ok();
     Ok(if after.as_ref() == Some(&before) { out } else { text.to_owned() })
 }
@@ -122,7 +122,7 @@ fn root(key: &str) -> &str {
     key.split('.').next().unwrap_or(key).trim().trim_matches('"')
 }
 
-/// Tables in their order, each with the tables inside of it. Those of a list stay in the order that they had.
+/// Tables in their order, each followed by its inner tables. Those of a list keep their order.
 fn grouped(sections: Vec<Section>) -> Vec<Vec<Section>> {
     let mut groups: Vec<Vec<Section>> = Vec::new();
     for section in sections {
@@ -148,7 +148,7 @@ fn sections(text: &str) -> Vec<Section> {
     while let Some(line) = lines.next() {
         let trimmed = line.trim();
         if trimmed.is_empty() {
-            // A comment with nothing below it belongs to what stands above.
+            // A comment with nothing below it belongs to the section above.
             if let Some(section) = out.last_mut().filter(|section| !section.entries.is_empty()) {
                 section.rest.append(&mut comments);
             }
@@ -161,7 +161,7 @@ fn sections(text: &str) -> Vec<Section> {
         } else {
             let mut own = std::mem::take(&mut comments);
             let mut value = spaced(line.trim());
-            // A value goes on over further lines until it can be read.
+            // A value continues over further lines until it parses.
             while value.parse::<Table>().is_err() {
                 let Some(next) = lines.next() else { break };
                 value.push('\n');

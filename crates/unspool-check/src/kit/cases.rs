@@ -1,4 +1,4 @@
-//! The cases of a format, to which any implementation can be held: its examples, and messages that are made up and written in it.
+//! Test cases of a format for any implementation: its examples, and rendered random messages.
 
 use serde_json::{Map, Value, json};
 use unspool::Error;
@@ -10,9 +10,9 @@ use super::reading::{Read, Reader};
 use super::trial::Effort;
 use super::writing::tools;
 
-/// The cases of a name: a tool-call parser, with the reasoning parser that is named or has the same name; or a reasoning parser.
-/// Each is an object of the form of the corpus: `id`, `reasoning_parser`, `tool_parser`, `tools`, `request`, `prompt_tail`, `text`,
-/// `expect`.
+/// The cases of a name: a tool-call parser, with the given reasoning parser or one of the same name; or a reasoning
+/// parser. Each is an object in the corpus format: `id`, `reasoning_parser`, `tool_parser`, `tools`, `request`,
+/// `prompt_tail`, `text`, `expect`.
 ///
 /// # Errors
 /// An unknown name, or halves that cannot work together.
@@ -58,7 +58,7 @@ fn of_example(id: &str, example: &Example, setup: &Setup) -> Value {
     out
 }
 
-/// Messages that are written in the format; what is expected is what they say.
+/// Random messages rendered in the format; the expected result is the message.
 fn made_up(name: &str, pair: &Pair, setup: &Setup, effort: Effort) -> Vec<Value> {
     let (tools, mut sampler) = (tools(), Sampler::new(effort.seed));
     let body = json!({"tools": tools, "tool_choice": "auto"});
@@ -91,7 +91,7 @@ fn expected(read: &Read) -> Value {
     Value::Object(out)
 }
 
-/// A Python test file of the cases. Whoever uses it brings a fixture `parse`.
+/// A Python test file with the cases. Its user provides a fixture `parse`.
 #[must_use]
 pub fn pytest(cases: &[Value]) -> String {
     let lines: Vec<String> =
@@ -129,7 +129,7 @@ def test_case(case, size, parse):
     )
 }
 
-/// A text as a Python string: JSON's escapes are Python's too.
+/// A text as a Python string: JSON's escapes are valid in Python.
 fn python(text: &Value) -> String {
     text.to_string()
 }

@@ -1,4 +1,4 @@
-//! A format file that is being made.
+//! A draft of a format file.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use unspool::{Half, Pair, Registry, Setup};
 
 use super::guess::{Shape, Thought};
 
-/// What is known of a format so far.
+/// The known facts about a format.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Draft {
     pub(super) name: String,
@@ -17,18 +17,18 @@ pub(super) struct Draft {
     /// A call ends a thought.
     pub(super) ends: bool,
     pub(super) shape: Option<Shape>,
-    /// How the assistant's turn begins in the prompt.
+    /// The beginning of the assistant turn in the prompt.
     pub(super) turn: Option<String>,
-    /// Whether the prompt opens the thought, where that is known.
+    /// Whether the prompt opens the thought, if known.
     pub(super) opens: Option<bool>,
-    /// What switches thinking.
+    /// The switches of thinking.
     pub(super) switches: Vec<String>,
-    /// Texts of the chat template by which it is told.
+    /// Texts of the chat template that identify the format.
     pub(super) marks: Vec<String>,
     pub(super) examples: Vec<Example>,
 }
 
-/// A worked example.
+/// An example.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
     pub(super) text: String,
@@ -39,7 +39,7 @@ pub(super) struct Example {
 }
 
 impl Draft {
-    /// The pair that the file makes.
+    /// The pair that the file defines.
     pub(super) fn pair(&self, registry: &Registry) -> Option<Pair> {
         let mut registry = registry.clone();
         let names = registry.add(&format!("{}.toml", self.name), &self.toml()).ok()?;
@@ -58,7 +58,7 @@ impl Draft {
         self.opens.unwrap_or(self.thought.as_ref().is_some_and(|thought| !thought.opened))
     }
 
-    /// A text that stood behind a thought, so that a reply that begins in one is over it.
+    /// A text that follows a thought, for a reply that begins in one.
     pub(super) fn behind_thought(&self, text: &str) -> String {
         match (&self.thought, self.begins_in_thought()) {
             (Some(thought), true) => {
@@ -68,7 +68,7 @@ impl Draft {
         }
     }
 
-    /// The first mark of a call, which ends a thought.
+    /// The first marker of a call, which ends a thought.
     fn first_mark(&self) -> Option<String> {
         let shape = self.shape.as_ref()?;
         let begins = shape.block.as_deref().unwrap_or(&shape.call).trim_start();
@@ -199,7 +199,7 @@ impl Example {
     }
 }
 
-/// A text as a TOML string, on one line: white space is what matters in it.
+/// A text as a TOML string on one line, because white space matters.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -219,7 +219,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A JSON value in TOML, which has no null.
+/// A JSON value in TOML, which lacks null.
 fn toml_value(value: &Value) -> String {
     match value {
         Value::Null => quoted(""),

@@ -1,4 +1,4 @@
-//! The worked examples of a file, in every cut.
+//! Runs the examples of a file in every split.
 
 use unspool::{Registry, Request, Setup};
 
@@ -6,7 +6,7 @@ use super::reading::{Reader, faults};
 use super::trial::{Line, Step, Subject};
 use crate::diagnose::Outcome;
 
-/// All examples of the file; each is true, or says what was read instead.
+/// The result of all examples of the file, with the differences of those that fail.
 pub(super) fn line(registry: &Registry, subjects: &[Subject]) -> Line {
     let Some(words) = subjects.first().map(|subject| &subject.words) else {
         return Line::new(Step::Examples, Outcome::Unknown, "no pair can be tried without its checkpoint");

@@ -1,4 +1,4 @@
-//! The laws over glued texts: the cut changes nothing, and no text is lost.
+//! Checks the laws over random texts: the split changes nothing, and no text is lost.
 
 use serde_json::json;
 use unspool::format::file::{FormatFile, StartState};
@@ -24,7 +24,7 @@ pub(super) fn line(subjects: &[Subject], effort: Effort) -> Line {
     Line::of_faults(Step::Laws, format!("hold over {texts} texts glued from its markers"), "are broken", faults)
 }
 
-/// The request of glued texts: the functions of the examples, and one more.
+/// The request for random texts: the functions of the examples, and one more.
 fn request(subject: &Subject) -> Request {
     let mut tools: Vec<serde_json::Value> = subject
         .words
@@ -39,14 +39,14 @@ fn request(subject: &Subject) -> Request {
     Request { id_seed: Some(0), ..request }
 }
 
-/// The first broken law of a pair.
+/// The first violated law of a pair.
 fn subject_faults(subject: &Subject, effort: Effort) -> Option<String> {
     let request = request(subject);
     let reader = Reader { pair: &subject.pair, request: &request, prompt: None };
     let halves = [Half::Reasoning, Half::Tools].map(|half| subject.pair.words(half));
     let words: Vec<&FormatFile> = halves.iter().flatten().collect();
     let pieces = Pieces::new(&words);
-    // The text of a header goes, wherever it comes from.
+    // The text of a header is dropped, wherever it comes from.
     let keeps_all = words.iter().all(|words| words.channels.is_none() && words.start.state != StartState::Header);
     let mut rng = Rng::new(effort.seed);
     for _ in 0..effort.count {
@@ -65,7 +65,7 @@ fn subject_faults(subject: &Subject, effort: Effort) -> Option<String> {
     None
 }
 
-/// Whether a word stands anywhere in what was read.
+/// Whether the result contains a word.
 fn holds(read: &Read, word: &str) -> bool {
     let calls = || read.calls.iter().flat_map(|call| [&call.name, &call.arguments, &call.id]);
     let notes = || read.notes.iter().map(|(_, _, text)| text);

@@ -1,4 +1,4 @@
-//! What one needs to write a format file: a draft from what a model writes, and tests of it.
+//! Tools for writing a format file: a draft from sample output, and tests.
 
 mod arrange;
 mod cases;

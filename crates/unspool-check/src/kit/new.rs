@@ -1,4 +1,4 @@
-//! A format file from outputs of a model and its chat template.
+//! Drafts a format file from outputs of a model and its chat template.
 
 use serde_json::{Value, json};
 use unspool::{Message, Registry, Request, Setup, ToolCall};
@@ -11,40 +11,40 @@ use crate::border;
 use crate::diagnose::{Formats, Input, Output, Question, diagnose};
 use crate::template::{Written, turns};
 
-/// What a file is made from.
+/// The input of a draft.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The name of both halves.
     pub name: &'a str,
-    /// Raw outputs; may be none if there is a template.
+    /// Raw outputs; may be empty if there is a template.
     pub outputs: &'a [String],
-    /// The tools of the requests, if they are known.
+    /// The tools of the requests, if known.
     pub tools: &'a Value,
-    /// Renders with the model's chat template.
+    /// Renders the model's chat template.
     pub template: Option<&'a Prompter>,
-    /// The formats that may be relatives.
+    /// Possibly related formats.
     pub registry: &'a Registry,
 }
 
-/// A file that was made.
+/// A drafted file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The file.
     pub text: String,
-    /// What is to be known about it.
+    /// Remarks about it.
     pub notes: Vec<String>,
 }
 
-/// Where thoughts and calls were seen.
+/// The reasoning and calls that were found.
 struct Seen {
-    /// Texts of replies: from the template, where all is known, and as they were given.
+    /// Texts of replies: from the template, where everything is known, and as given.
     texts: Vec<String>,
     thought: Option<Thought>,
-    /// The same without the thought, and what calls it may have.
+    /// The same without reasoning, and the possible calls in each.
     calls: Vec<(String, Calls)>,
 }
 
-/// Makes a file; `None`: neither a thought nor a call can be seen in the outputs.
+/// Drafts a file; `None`: the outputs show neither reasoning nor calls.
 #[must_use]
 pub fn new(wanted: &Wanted<'_>) -> Option<Made> {
     let written = wanted.template.map(turns).unwrap_or_default();
@@ -96,7 +96,7 @@ fn several(seen: &Seen) -> bool {
     seen.calls.iter().any(|(_, calls)| calls.found.len() > 1)
 }
 
-/// Looks at all texts.
+/// Examines all texts.
 fn seen(wanted: &Wanted<'_>, written: &[Written]) -> Seen {
     let mut names: Vec<String> = wanted.tools.as_array().into_iter().flatten().filter_map(tool_name).collect();
     let own: Vec<String> =
@@ -109,7 +109,7 @@ fn seen(wanted: &Wanted<'_>, written: &[Written]) -> Seen {
         guess::thought(text).map_or_else(|| text.to_owned(), |thought| text[thought.end..].to_owned())
     };
     let mut calls = Vec::new();
-    // What the template writes says most: there are two calls in one turn.
+    // The template's output is the best evidence: one turn has two calls.
     let turns = written.iter().filter(|turn| !turn.calls.is_empty());
     let mut turns: Vec<&Written> = turns.collect();
     turns.sort_by_key(|turn| std::cmp::Reverse(turn.calls.len()));
@@ -134,10 +134,10 @@ fn tool_name(tool: &Value) -> Option<String> {
     tool.pointer("/function/name").or_else(|| tool.get("name")).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The draft with templates of calls, if a file with them reads the calls that were seen.
+/// The draft with templates of calls, if the resulting file parses the calls that were found.
 fn fitting(wanted: &Wanted<'_>, draft: &Draft, text: &str, calls: &Calls) -> Option<Draft> {
     let shape = guess::shape(text, calls);
-    // White space in front may belong to the answer.
+    // White space before it may belong to the answer.
     let tight = Shape {
         call: shape.call.trim_start().to_owned(),
         block: shape.block.as_ref().map(|block| block.trim_start().to_owned()),
@@ -159,13 +159,13 @@ fn fitting(wanted: &Wanted<'_>, draft: &Draft, text: &str, calls: &Calls) -> Opt
     None
 }
 
-/// Whether arguments are those that were seen; types are not known before.
+/// Whether arguments are those that were found; types are not known before.
 fn same_arguments(own: &str, found: &serde_json::Map<String, Value>) -> bool {
     let Ok(Value::Object(own)) = serde_json::from_str::<Value>(own) else { return false };
     own.len() == found.len() && found.keys().all(|key| own.contains_key(key))
 }
 
-/// A request with the functions that were seen; what their parameters are is guessed from the values.
+/// A request with the functions that were found; the values determine the types of their parameters.
 fn request(calls: &Calls) -> Value {
     let tools: Vec<Value> = calls.found.iter().map(|found| tool(&found.name, &found.arguments)).collect();
     json!({"tools": tools})
@@ -184,14 +184,14 @@ fn tool(name: &str, arguments: &serde_json::Map<String, Value>) -> Value {
     json!({"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}})
 }
 
-/// What a draft reads of a text.
+/// A draft's result for a text.
 fn read(wanted: &Wanted<'_>, draft: &Draft, text: &str, body: &Value) -> Option<Read> {
     let pair = draft.pair(wanted.registry)?;
     let request = Request { id_seed: Some(0), ..Request::from_openai(body).ok()? };
     Reader { pair: &pair, request: &request, prompt: None }.whole(text).ok()
 }
 
-/// The request of an output: the tools that are known, and those that it calls.
+/// The request for an output: the known tools, and those that it calls.
 fn body(wanted: &Wanted<'_>, text: &str) -> Value {
     let mut tools: Vec<Value> = wanted.tools.as_array().cloned().unwrap_or_default();
     let names: Vec<String> = tools.iter().filter_map(tool_name).collect();
@@ -204,7 +204,7 @@ fn body(wanted: &Wanted<'_>, text: &str) -> Value {
     json!({"tools": tools})
 }
 
-/// An output as a worked example, read by the draft itself.
+/// An output as an example, parsed by the draft itself.
 fn example(wanted: &Wanted<'_>, draft: &Draft, text: &str) -> Option<Example> {
     let text = &text[..border::floor(text, guess::LONGEST)];
     let opened = draft.thought.as_ref().is_none_or(|thought| thought.opened) || !draft.begins_in_thought();
@@ -223,7 +223,7 @@ fn example(wanted: &Wanted<'_>, draft: &Draft, text: &str) -> Option<Example> {
     })
 }
 
-/// A call with a look-alike of the closer in a value: what a format must be able to say.
+/// A call with a look-alike of the closer in a value, which a format must support.
 fn nasty(wanted: &Wanted<'_>, draft: &Draft) -> Option<Example> {
     let shape = draft.shape.as_ref()?;
     let closer = shape.call.rsplit('}').next().unwrap_or_default().trim().to_owned();
@@ -249,7 +249,7 @@ fn nasty(wanted: &Wanted<'_>, draft: &Draft) -> Option<Example> {
     })
 }
 
-/// The built-in format that reads the outputs best, and whether it reads all of their calls.
+/// The built-in format that parses the outputs best, and whether it finds all of their calls.
 fn relative(wanted: &Wanted<'_>, texts: &[String]) -> Option<(String, bool)> {
     let outputs: Vec<Output> = texts
         .iter()
@@ -266,7 +266,7 @@ fn relative(wanted: &Wanted<'_>, texts: &[String]) -> Option<(String, bool)> {
     Some((name.clone(), best.calls > 0 && best.calls == best.valid_calls && best.markup_left == 0))
 }
 
-/// A file that takes all from a relative.
+/// A file that extends a relative.
 fn extended(
     wanted: &Wanted<'_>,
     seen: &Seen,

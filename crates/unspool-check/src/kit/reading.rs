@@ -1,24 +1,24 @@
-//! Reads texts in every way that they can be cut.
+//! Parses texts in every split.
 
 use serde_json::Value;
 use unspool::Error;
 use unspool::format::file::Example;
 use unspool::{Delta, FinishReason, Message, Pair, Prompt, Request, Snapshot, ToolCall};
 
-/// Longest text whose every cut in two is tried.
+/// Maximum length of a text for which every split into two is tried.
 const SHORT: usize = 2000;
 
-/// What must not depend on the cut.
+/// The data that must not depend on the split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Read {
     pub(super) reasoning: String,
     pub(super) content: String,
     pub(super) calls: Vec<ToolCall>,
-    /// Kinds, places and texts of the diagnostics.
+    /// Kinds, offsets and texts of the diagnostics.
     pub(super) notes: Vec<(String, u64, String)>,
 }
 
-/// A pair, a request and a prompt, with which texts are read.
+/// A pair, a request and a prompt for parsing texts.
 pub(super) struct Reader<'a> {
     pub(super) pair: &'a Pair,
     pub(super) request: &'a Request,
@@ -26,7 +26,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The text in pieces; `saved`: the state goes through JSON into a new parser behind each of them.
+    /// Parses the text in pieces; `saved`: after each, the state goes through JSON into a new parser.
     pub(super) fn pieces<'t>(&self, pieces: impl IntoIterator<Item = &'t str>, saved: bool) -> Result<Read, Error> {
         let make = || self.pair.parser(self.request, self.prompt.map_or(Prompt::Unknown, Prompt::Text));
         let mut parser = make()?;
@@ -37,7 +37,7 @@ impl Reader<'_> {
                 let text = serde_json::to_string(&parser.snapshot()).unwrap_or_default();
                 let snapshot: Option<Snapshot> = serde_json::from_str(&text).ok();
                 parser = make()?;
-                // What cannot be restored is told by the answer that is another one.
+                // If the restore fails, the result differs.
                 let _ = snapshot.map(|snapshot| parser.restore(snapshot));
             }
         }
@@ -51,12 +51,12 @@ impl Reader<'_> {
         })
     }
 
-    /// The text at once.
+    /// Parses the text whole.
     pub(super) fn whole(&self, text: &str) -> Result<Read, Error> {
         self.pieces([text], false)
     }
 
-    /// As [`Reader::changed`], and every cut in two.
+    /// As [`Reader::changed`], and every split into two.
     pub(super) fn changed_anywhere(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, Error> {
         if let Some(changed) = self.changed(text, whole)? {
             return Ok(Some(changed));
@@ -70,7 +70,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The first way to cut the text that changes what is read, with what is read then.
+    /// The first split that changes the result, with the changed result.
     pub(super) fn changed(&self, text: &str, whole: &Read) -> Result<Option<(String, Read)>, Error> {
         for size in [1, 2, 5] {
             let read = self.pieces(chunks(text, size), false)?;
@@ -100,7 +100,7 @@ pub(super) fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What an example was read as otherwise than it says.
+/// The differences between an example's expected and actual result.
 pub(super) fn faults(example: &Example, read: &Read) -> Vec<String> {
     let mut out = Vec::new();
     let mut compare = |what: &str, right: String, own: String| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What a word takes.
+/// The type of a key's value.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     /// A text.
@@ -11,7 +11,7 @@ enum Kind {
     Texts,
     /// True or false.
     Bool,
-    /// One of some words.
+    /// One of these words.
     One(&'static [&'static str]),
     /// Any of these words.
     Any(&'static [&'static str]),
@@ -25,7 +25,7 @@ enum Kind {
 
 use Kind::{Any, Bool, Halves, Named, One, Routes, Text, Texts};
 
-/// All words, with what each takes and what it says.
+/// All keys, each with its type and description.
 const WORDS: &[(&str, Kind, &str)] = &[
     ("names.reasoning", Texts, "names for --reasoning-parser"),
     ("names.tools", Texts, "names for --tool-call-parser"),
@@ -112,7 +112,7 @@ const WORDS: &[(&str, Kind, &str)] = &[
     ("turns.thinking.resumed", Bool, "also for turns that turns.resumed begins"),
 ];
 
-/// The schema; every word of the format language is in it.
+/// The schema, with every key of the format language.
 #[must_use]
 pub fn schema() -> Value {
     let mut properties = Map::new();
@@ -166,7 +166,7 @@ fn example() -> Map<String, Value> {
     out
 }
 
-/// Enters a word under its path.
+/// Adds a key under its path.
 fn insert(properties: &mut Map<String, Value>, path: &str, word: Value) {
     match path.split_once('.') {
         None => {
@@ -259,7 +259,7 @@ mod tests {
         assert!(told.is_empty(), "not on the page: {told:?}");
     }
 
-    /// A dotted path of a word.
+    /// Whether a text is the dotted path of a key.
     fn is_word(text: &str) -> bool {
         let path = text.contains('.') && !text.contains(['{', '<', '[', ' ', '"', '…']) && !text.ends_with(".X");
         path && text.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_'))

@@ -1,4 +1,4 @@
-//! Texts that are glued from a format's markers, its examples and plain words.
+//! Random texts made of a format's markers, its examples and plain words.
 
 use unspool::format::file::FormatFile;
 use unspool::format::template::{Part, Template};
@@ -40,7 +40,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Those of some formats.
+    /// The pieces of some formats.
     pub(super) fn new(words: &[&FormatFile]) -> Self {
         let mut own = Vec::new();
         for file in words {
@@ -58,7 +58,7 @@ impl Pieces {
         Self { own }
     }
 
-    /// A text, and the words in it that stand nowhere else.
+    /// A text, and its words that occur nowhere else.
     pub(super) fn glued(&self, rng: &mut Rng) -> (String, Vec<String>) {
         let (mut out, mut words) = (String::new(), Vec::new());
         for number in 0..2 + rng.below(14) {
@@ -70,7 +70,7 @@ impl Pieces {
                 }
                 1 | 2 => out.push_str(PIECES[rng.below(PIECES.len())]),
                 3 => {
-                    // A marker that stops in the middle.
+                    // A truncated marker.
                     let whole = self.any(rng);
                     let ends: Vec<usize> = whole.char_indices().map(|(at, _)| at).collect();
                     out.push_str(&whole[..ends[rng.below(ends.len())]]);
@@ -96,7 +96,7 @@ pub(super) fn templates(file: &FormatFile) -> impl Iterator<Item = &String> {
     thoughts.chain(&*tools.block).chain(&*tools.call).chain(&*tools.param).chain(&*tools.between)
 }
 
-/// Cuts before openers and behind closers.
+/// Splits before openers and after closers.
 fn fragments(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut cut = true;

@@ -1,4 +1,4 @@
-//! Everything that a format file is held to.
+//! All tests of a format file.
 
 use serde::Serialize;
 use unspool::Error;
@@ -8,12 +8,12 @@ use unspool::{Half, Pair, Registry, Setup};
 use super::{examples, laws, use_of_words, writing};
 use crate::diagnose::Outcome;
 
-/// How much is tried.
+/// The number of tests.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Random texts, messages and samples of each pair.
+    /// Number of random texts, messages and samples for each pair.
     pub count: u64,
-    /// What they depend on.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -23,28 +23,28 @@ impl Default for Effort {
     }
 }
 
-/// What is tried.
+/// The tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// The file can be read, and its templates compile.
+    /// The file is valid, and its templates compile.
     File,
-    /// Its examples are true in every cut.
+    /// Its examples pass in every split.
     Examples,
-    /// The cut changes nothing and no text is lost, over texts glued from its markers.
+    /// The split changes nothing and no text is lost, for random texts of its markers.
     Laws,
-    /// What is written is read as the same.
+    /// Rendered messages parse to the same messages.
     Rendering,
-    /// What the grammar admits is read as calls that fit.
+    /// Samples of the grammar parse to calls that match.
     Grammar,
-    /// Its two halves, and other files' that it names, work together.
+    /// Its two halves, and those of other files that it names, work together.
     Clashes,
-    /// Each word that it says makes a difference.
+    /// Each of its keys has an effect.
     Words,
 }
 
 impl Step {
-    /// What is tried, in words.
+    /// A description of the test.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -59,16 +59,16 @@ impl Step {
     }
 }
 
-/// How it came out.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// What was tried.
+    /// The test.
     pub step: Step,
-    /// How it came out; `unknown`: there is nothing to try it with.
+    /// The result; `unknown`: it could not run.
     pub result: Outcome,
-    /// In a sentence.
+    /// A sentence.
     pub message: String,
-    /// What shows it.
+    /// The evidence.
     pub details: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Line {
     }
 }
 
-/// What came of a file.
+/// The results for a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tested {
     /// The file.
@@ -95,7 +95,7 @@ pub struct Tested {
     pub reasoning: Vec<String>,
     /// Its names of tool-call parsers.
     pub tools: Vec<String>,
-    /// All that was tried.
+    /// All results.
     pub lines: Vec<Line>,
 }
 
@@ -127,7 +127,7 @@ impl Subject {
     }
 }
 
-/// Tries a file; `base` has the formats that it may refer to.
+/// Tests a file; `base` has the formats that it may refer to.
 #[must_use]
 pub fn test(base: &Registry, path: &str, text: &str, effort: Effort) -> Tested {
     let mut registry = base.clone();
@@ -163,8 +163,8 @@ fn told(error: &Error) -> Vec<String> {
     error.hint.iter().map(|hint| format!("hint: {hint}")).collect()
 }
 
-/// The pairs that a file makes: each tools half with a reasoning half of the file, each reasoning half that is left by itself,
-/// and with a tools half of another file that it names.
+/// The pairs of a file: each tools half with a reasoning half of the file, each remaining reasoning half alone, and
+/// with a tools half of another file that it names.
 fn subjects(registry: &Registry, of: &Tested) -> (Vec<Subject>, Line) {
     let (mut out, mut faults, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let mut tried = 0;
@@ -189,7 +189,7 @@ fn subjects(registry: &Registry, of: &Tested) -> (Vec<Subject>, Line) {
                 warnings.extend(subject.pair.warnings().iter().map(|w| format!("{}: {}", subject.name(), w.message)));
                 out.push(subject);
             }
-            // A description that the checkpoint brings is not here.
+            // A checkpoint's own description is not available here.
             (Err(_), Ok(words)) if words.checkpoint.is_some() => {}
             (Err(error), _) | (_, Err(error)) => faults.push(error.message),
         }

@@ -1,4 +1,4 @@
-//! What a chat template shows of a format beside its replies: how a turn begins, and what switches thinking.
+//! What a chat template shows about a format besides its replies: how a turn begins, and what switches thinking.
 
 use unspool_text::Prompter;
 
@@ -8,7 +8,7 @@ use crate::template::beginnings;
 /// Names of template arguments that switch thinking.
 const SWITCHES: [&str; 3] = ["enable_thinking", "thinking", "thinking_mode"];
 
-/// Enters what the template shows.
+/// Adds the facts that the template shows.
 pub(super) fn facts(prompter: &Prompter, draft: &mut Draft) {
     let Some(template) = prompter.template(true) else { return };
     let variables = template.variables();

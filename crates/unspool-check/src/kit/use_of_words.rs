@@ -1,4 +1,4 @@
-//! Whether each word of a file makes a difference: one that does not says what holds anyway, or says it in vain.
+//! Checks whether each key of a file has an effect.
 
 use toml::{Table, Value};
 use unspool::{Half, Registry};
@@ -6,10 +6,10 @@ use unspool::{Half, Registry};
 use super::trial::{Line, Step, Tested};
 use crate::diagnose::Outcome;
 
-/// Tables and words that say nothing of reading and writing.
+/// Tables and keys that affect neither parsing nor rendering.
 const ASIDE: [&str; 7] = ["names", "models", "note", "pairs", "example", "detect", "extends"];
 
-/// The words that could be left out.
+/// The keys without effect.
 pub(super) fn line(base: &Registry, path: &str, text: &str, of: &Tested) -> Line {
     let Ok(table) = text.parse::<Table>() else {
         return Line::new(Step::Words, Outcome::Unknown, "the file is no TOML");
@@ -25,7 +25,7 @@ pub(super) fn line(base: &Registry, path: &str, text: &str, of: &Tested) -> Line
         remove(&mut without, &key);
         tried += 1;
         let mut fresh = base.clone();
-        // What cannot be left out is used.
+        // A required key has an effect.
         if fresh.add(path, &without.to_string()).is_ok() && resolved(&fresh, of) == before {
             idle.push(format!("`{}` says what holds without it", key.join(".")));
         }
@@ -37,13 +37,13 @@ pub(super) fn line(base: &Registry, path: &str, text: &str, of: &Tested) -> Line
     Line { details: idle, ..Line::new(Step::Words, Outcome::Pass, message) }
 }
 
-/// What the file says, name by name.
+/// The file's resolved keys for each name.
 fn resolved(registry: &Registry, of: &Tested) -> Vec<Option<unspool::format::file::FormatFile>> {
     let halves = [(Half::Reasoning, &of.reasoning), (Half::Tools, &of.tools)];
     halves.into_iter().flat_map(|(half, names)| names.iter().map(move |name| registry.words(half, name).ok())).collect()
 }
 
-/// The keys of a table, those of its tables one by one.
+/// The keys of a table, with those of its inner tables separately.
 fn keys(table: &Table) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     for (key, value) in table.iter().filter(|(key, _)| !ASIDE.contains(&key.as_str()) && *key != "vars") {

@@ -1,4 +1,4 @@
-//! What the format writes: messages that are rendered, and samples of its grammar.
+//! Tests the format's output: rendered messages, and samples of its grammar.
 
 use serde_json::{Value, json};
 use unspool::format::file::Into;
@@ -11,7 +11,7 @@ use super::trial::{Effort, Line, Step, Subject};
 use crate::calls::fits;
 use crate::diagnose::Outcome;
 
-/// Functions with parameters of all kinds.
+/// Functions with parameters of all types.
 pub(super) fn tools() -> Value {
     let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
     json!([
@@ -32,10 +32,10 @@ fn request(choice: &str) -> Request {
     Request { id_seed: Some(0), ..request }
 }
 
-/// Messages that are written, and read as the same again in every cut.
+/// Rendered messages parse to the same messages in every split.
 pub(super) fn rendering(subjects: &[Subject], effort: Effort) -> Line {
     let (request, mut faults, mut written) = (request("auto"), Vec::new(), 0);
-    // A format that leaves thoughts where they stand cannot be told one by itself.
+    // In a format that leaves thoughts in content, they cannot be distinguished.
     for subject in subjects.iter().filter(|subject| !keeps_thoughts(subject)) {
         match rendered(subject, &request, effort) {
             Ok(count) => written += count,
@@ -82,7 +82,7 @@ fn rendered(subject: &Subject, request: &Request, effort: Effort) -> Result<usiz
         written += 1;
     }
     match refused {
-        // Some formats cannot say everything: text in front of a call, say.
+        // Some formats cannot express everything, such as text before a call.
         Some(error) if written * 4 < usize::try_from(effort.count).unwrap_or(0) => {
             Err(format!("only {written} of {} messages can be written: {error}", effort.count))
         }
@@ -110,7 +110,7 @@ fn difference(message: &Message, read: &Read) -> Option<String> {
     })
 }
 
-/// Samples of the grammar that demands a call: each is read as calls that fit their schemas.
+/// Samples of a grammar with a required call: each parses to calls that match their schemas.
 pub(super) fn grammar(subjects: &[Subject], effort: Effort) -> Line {
     let (mut faults, mut sampled, mut without) = (Vec::new(), 0, 0);
     for subject in subjects.iter().filter(|subject| subject.tools.is_some()) {
@@ -148,7 +148,7 @@ fn samples(subject: &Subject, effort: Effort) -> Result<Option<u64>, String> {
     Ok(Some(effort.count))
 }
 
-/// What is wrong with calls that a grammar admitted.
+/// The faults of calls that a grammar admitted.
 fn unfit(read: &Read, tools: &Value) -> Option<String> {
     if read.calls.is_empty() {
         return Some("a sample has no call".to_owned());

@@ -1,4 +1,4 @@
-//! Holds a template against a pair of parsers.
+//! Compares a template with a pair of parsers.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,15 +9,15 @@ use super::conversations::{Case, TOOL, cases, instruction, question};
 use super::turn::{Stage, Turn, last_mark};
 use crate::marks;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Template and parsers agree.
     Fits,
-    /// Nothing is wrong, but somebody may want to know.
+    /// Nothing is wrong, but there is a remark.
     Note,
-    /// They do not.
+    /// They differ.
     Differs,
 }
 
@@ -33,20 +33,20 @@ impl Verdict {
     }
 }
 
-/// One thing that was looked at.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub check: String,
-    /// How it came out.
+    /// Its result.
     pub verdict: Verdict,
-    /// What is to be said about it; may be empty.
+    /// The message; may be empty.
     pub message: String,
-    /// The template's line, where one is known.
+    /// The template's line, if known.
     pub line: Option<usize>,
-    /// The turn as the template writes it, where it is read differently.
+    /// The turn as the template writes it, if it parses differently.
     pub written: Option<String>,
-    /// What was read: `reasoning`, `content` and `tool_calls`.
+    /// The parsed message: `reasoning`, `content` and `tool_calls`.
     pub parsed: Option<Value>,
 }
 
@@ -58,10 +58,10 @@ impl Finding {
     }
 }
 
-/// A template and the parsers that are to read what a model trained on it writes.
+/// A template, and the parsers for a model trained on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Renders with the template.
+    /// Renders the template.
     pub prompter: &'a Prompter,
     /// The parsers.
     pub pair: &'a Pair,
@@ -71,7 +71,7 @@ pub struct Subject<'a> {
     pub tools: bool,
 }
 
-/// The template arguments that a conversation is tried with.
+/// The template arguments of a conversation.
 struct Arguments {
     usual: Map<String, Value>,
     on: Map<String, Value>,
@@ -99,7 +99,7 @@ impl Subject<'_> {
             if (!self.reasoning && !case.reasoning.is_empty()) || (!self.tools && !case.calls.is_empty()) {
                 continue;
             }
-            // Many models think whenever they are not told not to.
+            // Many models think unless the request disables it.
             let stage = match (self.reasoning && switches, case.reasoning.is_empty()) {
                 (false, _) => &usual,
                 (true, true) => &closed,
@@ -111,7 +111,7 @@ impl Subject<'_> {
         out
     }
 
-    /// The request's words that switch thinking: the parser's, and the two that most templates know.
+    /// The request's switches of thinking: the parser's, and the two that most templates have.
     fn switches(&self) -> Vec<String> {
         let own = self.pair.words(Half::Reasoning).map(|words| words.switches.keys.to_vec()).unwrap_or_default();
         let mut names: Vec<String> = own;
@@ -146,7 +146,7 @@ impl Subject<'_> {
         Finding::new(CHECK, verdict, "the template shows no tools: the model never learns of them")
     }
 
-    /// Whether the prompt begins a thought, and the parser knows.
+    /// Whether the prompt begins a thought, and the parser agrees.
     fn thought(&self, stage: &Stage<'_>) -> Finding {
         const CHECK: &str = "the beginning of a reply";
         let Some((start, end)) = self.pair.reasoning_markers().filter(|_| self.reasoning) else {
@@ -171,7 +171,7 @@ impl Subject<'_> {
         }
     }
 
-    /// One turn, written by the template and read by the parsers.
+    /// One turn, rendered by the template and parsed.
     fn turn(&self, stage: &Stage<'_>, case: &Case) -> Finding {
         let mut turn = match stage.turn(case, &marks::of_pair(self.pair)) {
             Ok(turn) => turn,
@@ -192,7 +192,7 @@ impl Subject<'_> {
         let mut stop = None;
         let mut told = difference(case, &message, &lost);
         if let (Some(_), Some(mark)) = (&told, last_mark(turn.text.trim_end())) {
-            // Some turns have an end of their own, at which an engine stops.
+            // Some turns have their own end, at which an engine stops.
             let text = turn.text.trim_end();
             let shorter =
                 Turn { text: text[..text.len() - mark.len()].to_owned(), prompt: turn.prompt.clone(), ..turn };
@@ -220,13 +220,14 @@ impl Subject<'_> {
         }
     }
 
-    /// What the parsers make of a turn.
+    /// The parsers' result for a turn.
     fn read(&self, stage: &Stage<'_>, turn: &Turn) -> Result<Message, String> {
         let request = request(stage);
         let make = || self.pair.parser(&request, Prompt::Text(&turn.prompt)).map_err(|error| error.message);
         let (mut parser, mut text) = (make()?, turn.text.clone());
         if let Some((start, end)) = self.pair.reasoning_markers() {
-            // The history leaves out the thought that a new turn would begin with, if the template knows of thoughts at all.
+            // The history omits the thought with which a new turn would begin, if the template supports thoughts at
+            // all.
             let knows = self.prompter.template(true).is_none_or(|template| template.source().contains(&*end));
             let bare = !text.contains(&end) && !text.contains(&start) && !turn.prompt.trim_end().ends_with(&start);
             if bare && parser.is_thinking() && (knows || !turn.begins_alike) {
@@ -239,7 +240,7 @@ impl Subject<'_> {
         Ok(message)
     }
 
-    /// Marks of the parser that the template writes with other characters.
+    /// Markers of the parser that the template spells with other characters.
     fn look_alikes(&self) -> Vec<Finding> {
         let Some(template) = self.prompter.template(true) else { return Vec::new() };
         let found = marks::look_alikes(template.source(), &marks::of_pair(self.pair));
@@ -258,7 +259,7 @@ impl Subject<'_> {
     }
 }
 
-/// Whether a switch changes what a new turn begins with.
+/// Whether a switch changes the beginning of a new turn.
 fn changes(on: &Stage<'_>, off: &Stage<'_>) -> bool {
     match (on.render(&[question()], true), off.render(&[question()], true)) {
         (Ok(on), Ok(off)) => on != off,
@@ -277,11 +278,11 @@ fn unrendered(check: &str, verdict: Verdict, error: &TextError) -> Finding {
     Finding { line, ..Finding::new(check, verdict, message) }
 }
 
-/// What a template leaves out of the history.
+/// The parts that a template omits from the history.
 struct Lost {
     thought: bool,
     text: bool,
-    /// So many calls are written.
+    /// Number of calls written.
     calls: usize,
 }
 
@@ -304,7 +305,7 @@ impl Lost {
     }
 }
 
-/// A turn that was read as it was meant.
+/// A turn that parsed correctly.
 fn agreed(case: &Case, lost: &Lost, stop: Option<String>) -> Finding {
     let mut said = Vec::new();
     if lost.thought {
@@ -327,7 +328,7 @@ fn request(stage: &Stage<'_>) -> Request {
     Request::from_openai(&body).unwrap_or_default()
 }
 
-/// What differs between a turn and what was read of it, white space around texts aside.
+/// The difference between a turn and its parsed message, ignoring white space around texts.
 fn difference(case: &Case, message: &Message, lost: &Lost) -> Option<String> {
     let reasoning = if lost.thought { "" } else { case.reasoning };
     let content = if lost.text { "" } else { case.content };
@@ -350,7 +351,7 @@ fn difference(case: &Case, message: &Message, lost: &Lost) -> Option<String> {
     })
 }
 
-/// Where in the turn what was read as text begins, if any of its markup was.
+/// The position in the turn where text begins that contains markup.
 fn misread(text: &str, message: &Message) -> usize {
     [&message.content, &message.reasoning]
         .into_iter()
@@ -360,7 +361,7 @@ fn misread(text: &str, message: &Message) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether two JSON values say the same; `2` and `2.0` do.
+/// Whether two JSON values are equal; `2` and `2.0` are.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),

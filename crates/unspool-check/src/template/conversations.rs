@@ -1,27 +1,27 @@
-//! The conversations that templates are tried with.
+//! The conversations for testing templates.
 
 use serde_json::{Value, json};
 
-/// A turn of the assistant, and what comes before it.
+/// An assistant turn, and the messages before it.
 pub(super) struct Case {
-    /// What the turn is, for people.
+    /// A description of the turn.
     pub(super) name: &'static str,
     /// The messages before it.
     pub(super) before: Vec<Value>,
-    /// Its thought.
+    /// Its reasoning.
     pub(super) reasoning: &'static str,
     /// Its text.
     pub(super) content: &'static str,
     /// Its calls: names and arguments.
     pub(super) calls: Vec<(&'static str, Value)>,
-    /// Whether a template that refuses it is of no use.
+    /// Whether a template must support it.
     pub(super) needed: bool,
 }
 
-/// The text of a turn that nothing else writes.
+/// A text that occurs only in this turn.
 pub(super) const ANSWER: &str = "High water is at a quarter past six.";
 pub(super) const THOUGHT: &str = "The harbour is known, so its table can be asked.";
-/// The name of the tool that most calls are for.
+/// The name of the tool in most calls.
 pub(super) const TOOL: &str = "tide_table";
 
 impl Case {
@@ -53,13 +53,13 @@ pub(super) fn question() -> Value {
     json!({"role": "user", "content": "When is high water?"})
 }
 
-/// What stands before a question, for templates that show tools nowhere else.
+/// An instruction before a question, for templates that show tools nowhere else.
 pub(super) fn instruction() -> Value {
     json!({"role": "system", "content": "Answer in one sentence."})
 }
 
 fn written(at: usize, (name, arguments): &(&str, Value)) -> Value {
-    // Some templates take ids of nine letters and digits only.
+    // Some templates only accept ids of nine letters and digits.
     json!({"id": format!("callnr{at:03}"), "type": "function",
         "function": {"name": name, "arguments": arguments.to_string()}})
 }
@@ -82,7 +82,7 @@ fn result(at: usize, content: &str) -> Value {
     json!({"role": "tool", "tool_call_id": format!("callnr{at:03}"), "name": TOOL, "content": content})
 }
 
-/// The turn that the others are measured by.
+/// The reference turn.
 pub(super) fn answer() -> Case {
     Case { content: ANSWER, needed: true, ..Case::new("an answer") }
 }

@@ -1,4 +1,4 @@
-//! Holds two templates against each other: the same conversations, and where the prompts differ.
+//! Compares two templates: renders the same conversations, and shows where the prompts differ.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -9,23 +9,23 @@ use super::strokes::strokes;
 use super::turn::Stage;
 use crate::marks::named;
 
-/// Most differences of one conversation that are told.
+/// Maximum number of reported differences per conversation.
 const MOST: usize = 20;
-/// Most characters of a differing stretch that are told with their code points.
+/// Maximum number of characters with code points per difference.
 const POINTS: usize = 8;
 
 /// One conversation, rendered with both templates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Conversation {
-    /// What it is.
+    /// Its description.
     pub conversation: String,
     /// Whether both prompts are the same.
     pub same: bool,
-    /// What keeps a template from rendering it: first of A, then of B.
+    /// The rendering errors of A and B.
     pub errors: [Option<String>; 2],
-    /// Where the prompts differ, at most twenty places.
+    /// The differences, at most twenty.
     pub differences: Vec<Difference>,
-    /// How many places there are.
+    /// The total number of differences.
     pub places: usize,
 }
 
@@ -38,23 +38,23 @@ pub struct Difference {
     pub b: Side,
 }
 
-/// What one of the templates writes in a place.
+/// One template's output at a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Where in its prompt, in bytes.
+    /// Its offset in the prompt, in bytes.
     pub offset: usize,
     /// The template's line.
     pub line: Option<usize>,
-    /// The differing characters; may be none.
+    /// The differing characters; may be empty.
     pub text: String,
-    /// The first of them with their code points.
+    /// The first of them as code points.
     pub code_points: Vec<String>,
     /// The prompt around them.
     pub around: String,
 }
 
-/// The conversations of a check with both templates, as a prompt for a new turn and as a history; those with a name of the
-/// template arguments also with each of its values.
+/// Renders the conversations of a check with both templates, as a prompt for a new turn and as a history; also with
+/// each value of the given template arguments.
 #[must_use]
 pub fn diff(a: &Prompter, b: &Prompter) -> Vec<Conversation> {
     let (usual, on, off) = (Map::new(), switched(true), switched(false));
@@ -101,7 +101,7 @@ fn compared(name: &str, stages: &[Stage<'_>; 2], (messages, new): (&[Value], boo
     out
 }
 
-/// A stretch with some characters before and behind it.
+/// A part of a text with some surrounding characters.
 fn around(text: &str, range: &std::ops::Range<usize>) -> String {
     let before = text[..range.start].char_indices().rev().take(20).last().map_or(range.start, |(at, _)| at);
     let after = text[range.end..].char_indices().nth(20).map_or(text.len(), |(at, _)| range.end + at);

@@ -1,7 +1,7 @@
-//! Chat templates: one held against a pair of parsers, and two held against each other.
+//! Chat templates: compared with a pair of parsers, and with each other.
 //!
-//! A model writes what its template taught it. With the wrong template, the parser waits for marks that never come, and calls
-//! arrive as plain text.
+//! A model writes what its chat template taught it. With the wrong template, the parser waits for markers that never
+//! come, and calls arrive as plain text.
 
 mod check;
 mod conversations;
@@ -15,10 +15,10 @@ pub use diff::{Conversation, Difference, Side, diff};
 use serde_json::{Map, Value};
 use unspool_text::{Prompter, TextError};
 
-/// A prompter for a template alone. Special tokens that it names and nobody told get the texts that most models have.
+/// A prompter for a single template. Special tokens without a given text get the texts of most models.
 ///
 /// # Errors
-/// The template is no Jinja.
+/// The template is invalid Jinja.
 pub fn prompter(source: &str, tokens: Map<String, Value>) -> Result<Prompter, TextError> {
     let prompter = Prompter::new(None, Some(source), None)?;
     let mut all: Map<String, Value> = Map::new();
@@ -31,7 +31,7 @@ pub fn prompter(source: &str, tokens: Map<String, Value>) -> Result<Prompter, Te
     Ok(prompter.with_special_tokens(all))
 }
 
-/// A turn of the assistant as a template writes it, with what it says.
+/// An assistant turn as a template writes it, with its message.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     pub(crate) text: String,
@@ -39,7 +39,7 @@ pub(crate) struct Written {
     pub(crate) calls: Vec<(String, Value)>,
 }
 
-/// The turns that a template writes, those that it leaves something out of not among them.
+/// The turns that a template writes, except those from which it omits something.
 pub(crate) fn turns(prompter: &Prompter) -> Vec<Written> {
     let kwargs = Map::new();
     let stage = turn::Stage::new(prompter, &kwargs);
@@ -52,7 +52,7 @@ pub(crate) fn turns(prompter: &Prompter) -> Vec<Written> {
     written.collect()
 }
 
-/// What a new turn of the assistant begins with.
+/// The beginning of a new assistant turn.
 pub(crate) fn beginnings(prompter: &Prompter) -> Option<String> {
     let kwargs = Map::new();
     let stage = turn::Stage::new(prompter, &kwargs);

@@ -1,24 +1,23 @@
-//! Where two texts differ, character by character.
+//! Finds the differences between two texts, character by character.
 
 use std::ops::Range;
 
-/// Most single steps from one text to the other that are looked for; texts that differ more are told as one stretch.
+/// Maximum number of edit steps; texts that differ more count as one difference.
 const MOST_STEPS: usize = 1500;
-/// Stretches with fewer equal characters between them are one.
+/// Differences with fewer equal characters between them are merged.
 const APART: usize = 4;
 
-/// A stretch of one text, and the one that stands for it in the other.
+/// A part of one text, and its counterpart in the other.
 type Stroke = (Range<usize>, Range<usize>);
 
-/// The stretches in which two texts differ, as byte ranges of both, in order. They are looked for word by word, and then
-/// narrowed to characters.
+/// The differing parts of two texts, as byte ranges of both, in order. Found word by word, then narrowed to characters.
 pub(super) fn strokes(a: &str, b: &str) -> Vec<Stroke> {
     let steps = differing(a, b).unwrap_or_else(|| vec![(0..a.len(), 0..b.len())]);
     let whole = joined(steps, a);
     whole.into_iter().filter_map(|stroke| narrowed(a, b, stroke)).collect()
 }
 
-/// A stroke without what both texts begin and end with; `None`: they are the same.
+/// A difference without common beginning and end; `None`: the texts are equal.
 fn narrowed(a: &str, b: &str, (x, y): Stroke) -> Option<Stroke> {
     let (a, b) = (&a[x.clone()], &b[y.clone()]);
     let before: usize = a.chars().zip(b.chars()).take_while(|(i, j)| i == j).map(|(i, _)| i.len_utf8()).sum();
@@ -28,7 +27,7 @@ fn narrowed(a: &str, b: &str, (x, y): Stroke) -> Option<Stroke> {
     (!x.is_empty() || !y.is_empty()).then_some((x, y))
 }
 
-/// Neighbouring strokes in one.
+/// Merges neighbouring differences.
 fn joined(steps: Vec<Stroke>, a: &str) -> Vec<Stroke> {
     let mut out: Vec<Stroke> = Vec::new();
     for (x, y) in steps {
@@ -43,7 +42,7 @@ fn joined(steps: Vec<Stroke>, a: &str) -> Vec<Stroke> {
     out
 }
 
-/// Words, runs of blanks, and single other characters, with their places.
+/// Words, runs of blanks, and single other characters, with their positions.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let kind = |c: char| if c.is_alphanumeric() { 1 } else { u8::from(c == ' ') * 2 };
     let mut out: Vec<(usize, &str)> = Vec::new();
@@ -59,12 +58,13 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// The shortest way from one text to the other (Myers' greedy search); `None`: it is too long.
+/// The shortest edit script (Myers' greedy search); `None`: it is too long.
 fn differing(a: &str, b: &str) -> Option<Vec<Stroke>> {
     let (xs, ys) = (words(a), words(b));
     let (n, m) = (signed(xs.len()), signed(ys.len()));
     let most = MOST_STEPS.min(xs.len() + ys.len());
-    // How far each diagonal reaches, for each number of steps; what step `d` needs of the one before are its 2d - 1 diagonals.
+    // The furthest position on each diagonal, for each number of steps; step `d` needs 2d - 1 diagonals of the previous
+    // one.
     let mut history: Vec<Vec<isize>> = vec![vec![0]];
     for steps in 0..=signed(most) {
         let before = history.last()?;
@@ -91,7 +91,7 @@ fn differing(a: &str, b: &str) -> Option<Vec<Stroke>> {
     None
 }
 
-/// Where a step onto diagonal `k` starts and whether it goes down, from how far the diagonals reached before it.
+/// The start of a step onto diagonal `k` and whether it goes down, given the previous positions.
 fn from(before: &[isize], k: isize, steps: isize) -> (isize, bool) {
     let reach = |k: isize| {
         let at = k + steps - 1;
@@ -103,11 +103,11 @@ fn from(before: &[isize], k: isize, steps: isize) -> (isize, bool) {
     }
 }
 
-/// The steps of the way that was found, first to last.
+/// The steps of the edit script, first to last.
 fn back(history: &[Vec<isize>], end: (isize, isize)) -> Vec<(Range<isize>, Range<isize>)> {
     let (mut x, mut y) = end;
     let mut out = Vec::new();
-    // The first entry stands for the state before any step, the second for no step.
+    // The first entry is the state before any step, the second is for no step.
     for (steps, before) in history.iter().enumerate().skip(1).rev() {
         let k = x - y;
         let (start, is_down) = from(before, k, signed(steps));

@@ -1,11 +1,11 @@
-//! Cuts the turn of the assistant out of a rendered conversation.
+//! Extracts the assistant turn from a rendered conversation.
 
 use serde_json::{Map, Value};
 use unspool_text::{PromptRequest, Prompter, TextError};
 
 use super::conversations::{ANSWER, Case, answer, tools};
 
-/// Renders conversations with one template and one set of its switches.
+/// Renders conversations with one template and one set of switches.
 pub(super) struct Stage<'a> {
     pub(super) prompter: &'a Prompter,
     pub(super) kwargs: &'a Map<String, Value>,
@@ -14,13 +14,13 @@ pub(super) struct Stage<'a> {
 
 /// A turn as the template writes it.
 pub(super) struct Turn {
-    /// The prompt in front of it.
+    /// The prompt before it.
     pub(super) prompt: String,
     /// What the model would have written.
     pub(super) text: String,
-    /// Whether the prompt for a new turn ends as the history's turns begin.
+    /// Whether the prompt for a new turn ends like the beginning of the history's turns.
     pub(super) begins_alike: bool,
-    /// Where the turn begins in the rendered conversation.
+    /// Start of the turn in the rendered conversation.
     pub(super) start: usize,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Stage<'a> {
         Self { prompter, kwargs, tools: tools() }
     }
 
-    /// What a rendering of these messages is asked for.
+    /// The rendering request for these messages.
     fn request<'r>(&'r self, messages: &'r [Value], generation_prompt: bool) -> PromptRequest<'r> {
         PromptRequest {
             messages,
@@ -46,13 +46,13 @@ impl<'a> Stage<'a> {
         self.prompter.render(&self.request(messages, generation_prompt)).map(unspool_text::PromptText::into_text)
     }
 
-    /// The line of the template that writes what stands at `at` of the rendered messages.
+    /// The line of the template that writes the text at `at` of the rendered messages.
     pub(super) fn line(&self, messages: &[Value], generation_prompt: bool, at: usize) -> Option<usize> {
         let lines = self.prompter.lines(&self.request(messages, generation_prompt)).ok()?;
         lines.iter().rev().find(|(range, _)| range.start <= at).map(|(_, line)| *line)
     }
 
-    /// The turn of a conversation; `marks` are those of the parsers.
+    /// The turn of a conversation; `marks` are the parsers' markers.
     pub(super) fn turn(&self, case: &Case, marks: &[String]) -> Result<Turn, TextError> {
         let (prompt, whole) = (self.render(&case.before, true)?, self.render(&case.messages(), false)?);
         let begins_alike = whole.starts_with(&prompt);
@@ -62,8 +62,8 @@ impl<'a> Stage<'a> {
         Ok(Turn { prompt: whole[..start].to_owned(), text: text.to_owned(), begins_alike, start })
     }
 
-    /// A turn without what the template writes behind every turn. An engine stops at the last mark there, so nothing counts
-    /// that stands behind it.
+    /// A turn without the text that the template writes after every turn. An engine stops at the last marker there, so
+    /// nothing after it counts.
     fn without_end<'t>(&self, text: &'t str, marks: &[String]) -> &'t str {
         let (end, stop) = self.end().unwrap_or_default();
         let text = text.strip_suffix(&*end).or_else(|| text.trim_end().strip_suffix(end.trim())).unwrap_or(text);
@@ -71,14 +71,14 @@ impl<'a> Stage<'a> {
         stop.and_then(|stop| text.split_once(&*stop)).map_or(text, |(text, _)| text)
     }
 
-    /// What the template writes behind a turn, and the mark in it at which an engine stops.
+    /// The text that the template writes after a turn, and the marker in it at which an engine stops.
     fn end(&self) -> Option<(String, String)> {
         let answer = answer();
         let whole = self.render(&answer.messages(), false).ok()?;
         let end = whole[whole.rfind(ANSWER)? + ANSWER.len()..].to_owned();
         let (bare, prompt) = (self.render(&answer.before, false).ok()?, self.render(&answer.before, true).ok()?);
         let stop = if bare == prompt {
-            // The beginning of a new turn stands at the end of everything.
+            // The beginning of a new turn is at the very end.
             first_mark(&end[end.len() - common_end(&bare, &end)..])
         } else {
             last_mark(end.trim())
@@ -88,31 +88,31 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The first whole mark of a text.
+/// The first complete marker of a text.
 fn first_mark(text: &str) -> Option<&str> {
     let start = text.find(['<', '['])?;
     text[start..].find(['>', ']']).map(|end| &text[start..=start + end])
 }
 
-/// The mark with which a text ends.
+/// The marker at the end of a text.
 pub(super) fn last_mark(text: &str) -> Option<&str> {
     let opens = if text.ends_with('>') { '<' } else { text.ends_with(']').then_some('[')? };
     text.rfind(opens).map(|at| &text[at..])
 }
 
-/// Where a turn of the history begins that does not begin as a new one does. `last` is the text of the message before it,
-/// `prompt` the conversation up to the beginning of a new turn.
+/// The start of a turn in the history that begins differently from a new one. `last` is the text of the previous
+/// message, `prompt` the conversation up to the beginning of a new turn.
 fn start(last: &str, prompt: &str, whole: &str) -> usize {
     let behind = |text: &str| text.rfind(last).filter(|_| !last.is_empty()).map(|at| at + last.len());
     let (Some(in_prompt), Some(in_whole)) = (behind(prompt), behind(whole)) else {
         return border(whole, 0, common(prompt, whole));
     };
     let (new, old) = (&prompt[in_prompt..], &whole[in_whole..]);
-    // Some templates write the beginning of a new turn behind the last one, asked or not.
+    // Some templates write the beginning of a new turn at the end unconditionally.
     let old = &old[..old.len() - common_end(new, old)];
     let cuts = new.char_indices().map(|(at, c)| at + c.len_utf8());
     let cuts: Vec<usize> = cuts.filter(|at| new[..*at].ends_with(['\n', '>', ']', ':', '\u{ff1a}'])).collect();
-    // Of what a new turn begins with, the last piece that the old one has, too; as much as there is in front of it.
+    // The last part of a new turn's beginning that the old turn has too, as long as possible.
     for end in cuts.iter().rev() {
         let starts = [0].iter().chain(cuts.iter().take_while(|cut| *cut < end));
         let mut pieces = starts.map(|start| new[*start..*end].trim_start()).filter(|piece| !piece.is_empty());
@@ -123,17 +123,17 @@ fn start(last: &str, prompt: &str, whole: &str) -> usize {
     border(whole, in_whole, in_whole + common(new, old))
 }
 
-/// How far two texts are the same, in whole characters.
+/// Length of the common beginning of two texts, in whole characters.
 fn common(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }
 
-/// How long an end two texts have in common, in whole characters.
+/// Length of the common end of two texts, in whole characters.
 fn common_end(a: &str, b: &str) -> usize {
     a.chars().rev().zip(b.chars().rev()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }
 
-/// The last place from `first` to `last` that does not lie within a marker: it follows a line break or a bracket that closes.
+/// The last position from `first` to `last` outside of markers: it follows a line break or a closing bracket.
 fn border(text: &str, first: usize, last: usize) -> usize {
     let is_border = |at: &usize| text.is_char_boundary(*at) && text[..*at].ends_with(['\n', '>', ']']);
     (first..=last).rev().find(is_border).unwrap_or(first)

@@ -1,4 +1,4 @@
-//! What a pair of formats says of a conversation.
+//! A pair's description of a conversation.
 
 use unspool::format::file::{Channels, Container, FormatFile, Keep, Opener, RouteAs, StartState, ThinkingTurns, Turns};
 use unspool::format::template::{Part, Slot, Template};
@@ -6,22 +6,22 @@ use unspool::{Half, Pair};
 
 use super::WriteError;
 
-/// The words of both halves, their templates read.
+/// The keys of both halves, with parsed templates.
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) turns: Turns,
     pub(super) reasoning: Option<FormatFile>,
     pub(super) tools: Option<FormatFile>,
-    /// How a thought is written, if the pair has some.
+    /// The template of a thought, if the pair has thoughts.
     pub(super) thought: Option<Template>,
-    /// What stands around an answer.
+    /// The frame of an answer.
     pub(super) frame: Option<Template>,
     pub(super) block: Option<Template>,
     pub(super) call: Option<Template>,
     pub(super) param: Option<Template>,
-    /// How messages begin, in a format of messages.
+    /// The beginning of messages, in a format of messages.
     pub(super) channels: Option<Channels>,
-    /// What stands in front of each further piece of a reply.
+    /// The text before each further piece of a reply.
     pub(super) header: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Family {
         self.reasoning.as_ref().is_some_and(|words| words.reasoning.opener == Opener::Prompt)
     }
 
-    /// Whether white space beside thoughts and calls goes.
+    /// Whether white space next to reasoning and calls is dropped.
     pub(super) fn trims(&self) -> bool {
         let halves = || [&self.reasoning, &self.tools].into_iter().flatten();
         self.channels.is_none() && halves().all(|words| words.start.state != StartState::Header)
@@ -76,7 +76,7 @@ impl Family {
         self.turns.thinking.keep == Keep::All
     }
 
-    /// Whether all calls stand in one JSON list.
+    /// Whether all calls form one JSON list.
     pub(super) fn in_list(&self) -> bool {
         let (Some(words), Some(call)) = (&self.tools, &self.call) else { return false };
         let separated = words.tools.between.iter().any(|text| !text.is_empty());
@@ -85,13 +85,13 @@ impl Family {
         call.body() == Some(Slot::Envelope) && lists
     }
 
-    /// What stands between two calls.
+    /// The separator of calls.
     pub(super) fn between(&self) -> &str {
         self.tools.as_ref().and_then(|words| words.tools.between.first()).map_or("", String::as_str)
     }
 
-    /// The parts of a template of calls; where replies are messages and the template shows none, with that of an answer around
-    /// it, but to the function.
+    /// The parts of a template of calls. If replies are messages and the template shows none, with that of an answer
+    /// around it, addressed to the function.
     pub(super) fn message(&self, template: &Template) -> Vec<Part> {
         let plain = || template.parts.clone();
         let (Some(channels), Some(frame)) = (&self.channels, &self.frame) else { return plain() };
@@ -113,10 +113,10 @@ impl Family {
         out
     }
 
-    /// What a piece of a reply begins with: where something stands before it, and where nothing does.
+    /// The beginning of a piece of a reply: if something precedes it, and if nothing does.
     pub(super) fn beginnings(&self, literal: &str) -> (String, String) {
         if let Some(channels) = &self.channels {
-            // The prompt ends in the first message's start and role.
+            // The prompt ends after the first message's start and role.
             let behind = literal.strip_prefix(channels.start.as_str());
             let first =
                 behind.map_or(literal, |rest| rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'));
@@ -128,7 +128,7 @@ impl Family {
 }
 
 impl Family {
-    /// What is written of a reply without a thought, where one without it begins with an empty one.
+    /// The text for a reply without a thought, if one begins with an empty thought.
     pub(super) fn without_thought<'t>(&self, text: &'t str) -> &'t str {
         let Some(thought) = self.thought.as_ref().filter(|_| self.begins_thinking()) else { return text };
         let is_thought = |part: &&Part| **part != Part::Slot(Slot::Thought);
@@ -143,7 +143,7 @@ impl Family {
         text.strip_prefix(empty.trim_start()).unwrap_or(text)
     }
 
-    /// Refuses what no template of ours can write.
+    /// Refuses features that generated templates cannot express.
     pub(super) fn check(&self) -> Result<(), WriteError> {
         use unspool::format::file::Into;
         if self.reasoning.as_ref().is_some_and(|words| words.reasoning.into == Into::Content) {

@@ -1,4 +1,4 @@
-//! What tells the model how calls are written: our own words around an example in the format's own syntax.
+//! Instructions for the model on how to write calls: our own words around an example in the format's syntax.
 
 use serde_json::json;
 use unspool::{Message, Pair, Request, ToolCall};
@@ -25,12 +25,12 @@ pub(super) fn of(pair: &Pair, family: &Family) -> String {
     out
 }
 
-/// Whether several calls are more than one call, several times.
+/// Whether several calls differ from one call repeated.
 fn several(family: &Family) -> bool {
     family.in_list() || family.block.is_some() || !family.between().is_empty()
 }
 
-/// So many calls in the format's syntax.
+/// A number of calls in the format's syntax.
 fn example(pair: &Pair, family: &Family, count: usize) -> Option<String> {
     let call = |at: usize| ToolCall {
         id: format!("call_id_{}", at + 1),

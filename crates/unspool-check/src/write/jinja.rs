@@ -1,15 +1,15 @@
-//! Jinja text, put together line by line.
+//! Jinja text, built line by line.
 //!
-//! Every tag takes the white space in front of it, so that what a template writes stands between quotes, and the lines can be
-//! indented as people like to read them.
+//! Every tag strips the white space before it, so the template's output is in quotes, and lines can be indented for
+//! reading.
 
-/// Widest line of a comment.
+/// Maximum width of a comment line.
 const WIDE: usize = 110;
 
-/// A piece of what one line writes.
+/// A part of one line's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Text as it is.
+    /// Plain text.
     Text(String),
     /// An expression.
     Code(String),
@@ -25,7 +25,7 @@ impl Piece {
     }
 }
 
-/// A template that is being written.
+/// A template in progress.
 #[derive(Debug, Default)]
 pub(super) struct Jinja {
     out: String,
@@ -33,7 +33,7 @@ pub(super) struct Jinja {
 }
 
 impl Jinja {
-    /// The whole.
+    /// The complete template.
     pub(super) fn into_text(self) -> String {
         self.out
     }
@@ -44,7 +44,7 @@ impl Jinja {
         self.out.push('\n');
     }
 
-    /// A tag by itself.
+    /// A single tag.
     pub(super) fn tag(&mut self, tag: &str) {
         self.line(&format!("{{%- {tag} %}}"));
     }
@@ -54,7 +54,7 @@ impl Jinja {
         self.tag(&format!("set {name} = {value}"));
     }
 
-    /// A tag, and what it holds.
+    /// A tag and its contents.
     pub(super) fn block(&mut self, tag: &str, inside: impl FnOnce(&mut Self)) {
         self.tag(tag);
         self.depth += 1;
@@ -64,14 +64,14 @@ impl Jinja {
         self.tag(&format!("end{word}"));
     }
 
-    /// Another branch of the block that is open.
+    /// Another branch of the open block.
     pub(super) fn branch(&mut self, tag: &str) {
         self.depth -= 1;
         self.tag(tag);
         self.depth += 1;
     }
 
-    /// Writes these pieces, one behind the other.
+    /// Writes these pieces in sequence.
     pub(super) fn write(&mut self, pieces: &[Piece]) {
         let mut said: Vec<String> = Vec::new();
         let mut text = String::new();
@@ -91,11 +91,11 @@ impl Jinja {
         }
     }
 
-    /// A comment of one sentence or more, broken into lines.
+    /// A comment, wrapped into lines.
     pub(super) fn comment(&mut self, text: &str) {
         let indent = "    ".repeat(self.depth);
         let mut line = format!("{indent}{{#-");
-        // What would end the comment cannot stand in it.
+        // The end of a comment must not occur in it.
         for word in text.replace("#}", "# }").split_whitespace() {
             if line.chars().count() + word.chars().count() >= WIDE {
                 self.out.push_str(line.trim_end());
@@ -110,7 +110,7 @@ impl Jinja {
     }
 }
 
-/// Text as a literal of Jinja.
+/// Text as a Jinja literal.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -127,7 +127,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// Texts as a list of Jinja.
+/// Texts as a Jinja list.
 pub(super) fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     format!("[{}]", texts.into_iter().map(quoted).collect::<Vec<_>>().join(", "))
 }

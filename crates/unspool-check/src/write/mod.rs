@@ -1,4 +1,5 @@
-//! Chat templates from format files: the strings that parser, renderer and grammar read, and the turns around them.
+//! Generates chat templates from format files: from the strings of parser, renderer and grammar, and the turns around
+//! them.
 //!
 //! | module | what it writes |
 //! |---|---|
@@ -28,36 +29,36 @@ use self::jinja::{Jinja, list};
 use self::tools::Tools;
 use self::turns::Writer;
 
-/// Which template is to be written.
+/// The template to generate.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// Name of the reasoning parser.
     pub reasoning_parser: Option<String>,
     /// Name of the tool-call parser.
     pub tool_parser: Option<String>,
-    /// Which of the format's ways of writing turns; the usual one if nobody says.
+    /// The turn syntax, in a format that has several; `None`: the default.
     pub flavour: Option<String>,
-    /// What tells the model how to write calls, in place of our own words.
+    /// Instructions on how to write calls, in place of ours.
     pub instructions: Option<String>,
 }
 
-/// Why no template can be written.
+/// Why no template can be generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteError {
-    /// The format file says nothing of turns.
+    /// The format file does not describe turns.
     NoTurns,
-    /// The names make no pair.
+    /// The names do not form a pair.
     Setup(Error),
-    /// A flavour that the format does not have; those that it has.
+    /// An unknown flavour of the format; the known ones.
     Flavour(String, Vec<String>),
     /// No name at all.
     Nameless,
-    /// Messages whose pieces have no fixed order in a turn, or thoughts that are given as content.
+    /// Messages whose pieces have no fixed order in a turn, or thoughts that are content.
     Unwritable(&'static str),
 }
 
 impl WriteError {
-    /// What is wrong, and what to do about it.
+    /// The message and its hint.
     #[must_use]
     pub fn told(&self) -> (String, String) {
         match self {
@@ -89,8 +90,8 @@ impl fmt::Display for WriteError {
 impl std::error::Error for WriteError {}
 
 impl Wish {
-    /// The wish for a name: a tool-call parser, a reasoning parser, or both halves of one file; `NAME/FLAVOUR` asks for one of its
-    /// flavours.
+    /// The template for a name: a tool-call parser, a reasoning parser, or both halves of one file; `NAME/FLAVOUR`
+    /// selects one of its flavours.
     #[must_use]
     pub fn named(registry: &Registry, name: &str) -> Self {
         let (name, flavour) = name.split_once('/').map_or((name, None), |(name, flavour)| (name, Some(flavour)));
@@ -103,7 +104,7 @@ impl Wish {
         if known(Half::Tools) || !known(Half::Reasoning) {
             wish.tool_parser = Some(name.to_owned());
         }
-        // Names of both halves that belong to different families are one word for two things.
+        // A name of both halves may refer to different families.
         let file = |half| registry.file(half, name).ok();
         if both
             && file(Half::Reasoning) != file(Half::Tools)
@@ -114,10 +115,10 @@ impl Wish {
         wish
     }
 
-    /// The pair that the template is for.
+    /// The pair of the template.
     ///
     /// # Errors
-    /// A name or a flavour that is not known.
+    /// An unknown name or flavour.
     pub fn pair(&self, registry: &Registry) -> Result<Pair, WriteError> {
         let names = [(Half::Tools, &self.tool_parser), (Half::Reasoning, &self.reasoning_parser)];
         if names.iter().all(|(_, name)| name.is_none()) {
@@ -144,10 +145,10 @@ impl Wish {
         }
     }
 
-    /// Writes the template.
+    /// Generates the template.
     ///
     /// # Errors
-    /// The names make no pair, or its files say nothing of turns.
+    /// The names do not form a pair, or its files do not describe turns.
     pub fn template(&self, registry: &Registry) -> Result<String, WriteError> {
         let pair = self.pair(registry)?;
         let family = Family::of(&pair, [self.reasoning_parser.is_some(), self.tool_parser.is_some()])?;
@@ -164,7 +165,7 @@ impl Wish {
             && !turns::has(&shown.tools, "instructions")
             && !turns::has(&shown.system, "instructions")
         {
-            // The family's models are told nothing; who has words of their own wants them to be read.
+            // The family's template has no instructions, but the user's own must appear.
             shown.tools.push_str("\n\n{instructions}");
         }
         let tools = Tools { turns: &shown, instructions: &instructions };
@@ -178,7 +179,7 @@ impl Wish {
         Ok(jinja.into_text())
     }
 
-    /// What the template says of itself.
+    /// The template's heading comment.
     fn heading(&self) -> String {
         let flag = |half: Half, name: &Option<String>| name.as_ref().map(|name| format!("{} {name}", half.flag()));
         let flags = [flag(Half::Reasoning, &self.reasoning_parser), flag(Half::Tools, &self.tool_parser)];
@@ -188,7 +189,7 @@ impl Wish {
     }
 }
 
-/// Whether the model shall think, as an expression over the request's switches.
+/// Whether the model should think, as an expression over the request's switches.
 fn thinks(switches: &Switches) -> String {
     let defined = |key: &String| format!("{key} is defined");
     let truthy = |key: &String| format!("({key} is defined and {key})");

@@ -1,4 +1,4 @@
-//! The turn of the assistant: a thought, an answer, calls, as the renderer writes them.
+//! The assistant turn: reasoning, content, calls, in the renderer's form.
 
 use unspool::format::file::{Escape, Group, Shape, Where};
 use unspool::format::template::{Part, Slot, Template};
@@ -7,10 +7,10 @@ use super::family::Family;
 use super::jinja::{Jinja, Piece, quoted};
 use super::values::{self, escaped};
 
-/// White space that counts beside markup.
+/// White space that counts next to markup.
 const BLANKS: &str = "\" \\t\\r\\n\"";
 
-/// Writes what a message says. `bare_resumed`: where it follows a tool's result, nothing stands for a thought that it lacks.
+/// Writes a message. `bare_resumed`: after a tool's result, nothing replaces a missing thought.
 pub(super) fn write(jinja: &mut Jinja, family: &Family, bare_resumed: bool) {
     let mut reply = Reply { family, before: Vec::new(), begun: false, bare_resumed };
     reply.variables(jinja);
@@ -23,11 +23,11 @@ pub(super) fn write(jinja: &mut Jinja, family: &Family, bare_resumed: bool) {
 
 struct Reply<'a> {
     family: &'a Family,
-    /// Under which conditions something stands before what is written next.
+    /// The conditions under which something precedes the next text.
     before: Vec<&'static str>,
-    /// Something does in any case.
+    /// Something always precedes it.
     begun: bool,
-    /// Where the turn follows a tool's result, nothing stands for a thought that it lacks.
+    /// If the turn follows a tool's result, nothing replaces a missing thought.
     bare_resumed: bool,
 }
 
@@ -113,7 +113,7 @@ impl Reply<'_> {
                 let inside = &parts[(at + 1).min(parts.len())..];
                 if each {
                     let parts = [&parts[..at], &call.parts[..], inside].concat();
-                    // What separates calls stands within a block, and each of these has one call.
+                    // The separator of calls is inside a block, and each block has one call.
                     return self.loop_over(jinja, &parts, "");
                 }
                 let (before, after) = (&parts[..at], inside);
@@ -143,7 +143,7 @@ impl Reply<'_> {
         self.before.pop();
     }
 
-    /// One call; where its arguments need lines of their own, they stand between two.
+    /// One call; its arguments may need lines of their own.
     fn one(&self, jinja: &mut Jinja, parts: &[Part]) {
         let family = self.family;
         let counts = values::counts(family);
@@ -188,7 +188,7 @@ impl Reply<'_> {
         jinja.write(&pieces);
     }
 
-    /// A literal at the beginning of a piece, as it is where something stands before and where nothing does.
+    /// A literal at the beginning of a piece: if something precedes it, and if nothing does.
     fn lead(&self, literal: &str) -> Option<Vec<Piece>> {
         let (standing, first) = self.family.beginnings(literal);
         if self.begun || standing == first {
@@ -235,7 +235,7 @@ impl Reply<'_> {
     }
 }
 
-/// What stands in an attribute.
+/// The value of an attribute.
 fn attribute(family: &Family, piece: Piece) -> Piece {
     let how = family.tools.as_ref().map(|words| words.tools.params.attr).unwrap_or_default();
     match piece {

@@ -1,4 +1,4 @@
-//! How tools are shown, and what the model is told of the syntax of calls.
+//! The description of tools, and the instructions on how to write calls.
 
 use unspool::format::file::Turns;
 use unspool::format::turns::{TurnPart, turn_parts};
@@ -6,10 +6,10 @@ use unspool::format::turns::{TurnPart, turn_parts};
 use super::jinja::{Jinja, Piece, quoted};
 use super::turns::{has, pieces};
 
-/// Shows tools.
+/// Writes tools.
 pub(super) struct Tools<'a> {
     pub(super) turns: &'a Turns,
-    /// What tells the model how to write calls.
+    /// Instructions on how to write calls.
     pub(super) instructions: &'a str,
 }
 
@@ -19,8 +19,8 @@ impl Tools<'_> {
         !self.turns.tools.is_empty()
     }
 
-    /// Writes the tools. White space at their edges is written only where something stands beside it: `before` and `after` say
-    /// when, where that is not certain.
+    /// Writes the tools. White space at their edges is written only next to other text: `before` and `after` are the
+    /// conditions, if that is not certain.
     pub(super) fn write(&self, jinja: &mut Jinja, before: Option<&str>, after: Option<&str>) {
         let parts = turn_parts(&self.turns.tools);
         let mut line = Vec::new();
@@ -92,7 +92,7 @@ impl Tools<'_> {
         });
     }
 
-    /// Writes the macros that the slots need.
+    /// Writes the macros for the slots.
     pub(super) fn macros(&self, jinja: &mut Jinja) {
         let turns = self.turns;
         let one_by_one = has(&turns.tools, "tools");

@@ -1,4 +1,4 @@
-//! The turns around replies: system, user, results of tools.
+//! The turns around replies: system, user, tool results.
 
 use unspool::format::file::{At, Turns};
 use unspool::format::turns::{TurnPart, turn_parts};
@@ -10,7 +10,7 @@ use super::tools::Tools;
 
 /// Roles that instruct the model.
 const TELLS: &str = "[\"system\", \"developer\"]";
-/// What a message says.
+/// The text of a message.
 const TEXT: &str = "(message.content or \"\")";
 const AFTER_RESULT: &str = "history and history[-1].role == \"tool\"";
 const BEHIND_RESULT: &str = "loop.previtem is defined and loop.previtem.role == \"tool\"";
@@ -19,7 +19,7 @@ const BEHIND_RESULT: &str = "loop.previtem is defined and loop.previtem.role == 
 pub(super) struct Writer<'a> {
     pub(super) family: &'a Family,
     pub(super) tools: Tools<'a>,
-    /// Whether the request wants the model to think: the expression; nothing where the pair knows no thoughts.
+    /// Whether the request wants the model to think, as an expression; `None` if the pair has no thoughts.
     pub(super) thinks: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Writer<'a> {
         &self.family.turns
     }
 
-    /// The whole of a conversation.
+    /// Writes the entire conversation.
     pub(super) fn write(&self, jinja: &mut Jinja) {
         let turns = self.turns();
         self.beginning(jinja);
@@ -135,7 +135,7 @@ impl<'a> Writer<'a> {
         jinja.block(&format!("if {}", when.join(" or ")), |jinja| self.instruct(jinja));
     }
 
-    /// What the system's turn holds.
+    /// The contents of the system turn.
     fn instruct(&self, jinja: &mut Jinja) {
         let turns = self.turns();
         let parts = turn_parts(&turns.system);
@@ -258,7 +258,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The beginning of a turn that the model is to write.
+    /// The beginning of a turn for the model to write.
     fn prompt(&self) -> Vec<Piece> {
         let turns = self.turns();
         let [before, _] = around(&turns.assistant, "reply");
@@ -295,7 +295,7 @@ pub(super) fn has(template: &str, slot: &str) -> bool {
     turn_parts(template).contains(&TurnPart::Slot(slot))
 }
 
-/// The text before a slot, and behind it.
+/// The text before a slot, and after it.
 fn around(template: &str, slot: &str) -> [String; 2] {
     let (before, after) = template.split_once(&format!("{{{slot}}}")).unwrap_or((template, ""));
     [before.to_owned(), after.to_owned()]

@@ -12,7 +12,7 @@ pub(super) const JSON: &str =
     "(function.arguments if function.arguments is string else (function.arguments or {}) | tojson)";
 const MEMBERS: &str = "(function.arguments or {}).items()";
 
-/// Whether ids of calls hold their position in the conversation.
+/// Whether ids of calls contain their position in the conversation.
 pub(super) fn counts(family: &Family) -> bool {
     let own =
         family.tools.as_ref().and_then(|words| words.ids.call.as_deref()).is_some_and(|text| text.contains("{index}"));
@@ -20,7 +20,7 @@ pub(super) fn counts(family: &Family) -> bool {
     own && shown(Slot::Id) || shown(Slot::Index)
 }
 
-/// What stands in a slot of a call.
+/// The value of a slot of a call.
 pub(super) fn slot(family: &Family, slot: Slot) -> Vec<Piece> {
     match slot {
         Slot::Name => vec![Piece::code("function.name")],
@@ -35,7 +35,7 @@ pub(super) fn slot(family: &Family, slot: Slot) -> Vec<Piece> {
     }
 }
 
-/// A call's id: its own, if it has the shape that the format gives to ids.
+/// A call's id: its own, if it has the format's shape of ids.
 fn id(family: &Family) -> Piece {
     let shape = family.tools.as_ref().and_then(|words| words.ids.call.as_deref()).filter(|text| text.contains('{'));
     let Some(shape) = shape.and_then(|text| Template::parse(text).ok()) else {
@@ -54,7 +54,7 @@ fn id(family: &Family) -> Piece {
     Piece::code(format!("(call.id if (call.id or \"\").startswith({before}) else {before} ~ count.calls)"))
 }
 
-/// Writes the arguments where each needs a line of its own.
+/// Writes the arguments if each needs its own line.
 pub(super) fn arguments(jinja: &mut Jinja, family: &Family, part: &Part) {
     if *part == Part::Slot(Slot::Elements) {
         jinja.block(&format!("for key, value in {MEMBERS}"), |jinja| {
@@ -100,7 +100,7 @@ pub(super) fn escaped(code: &str, quotes: bool) -> String {
     format!("({code} | replace(\"&\", \"&amp;\") | replace(\"<\", \"&lt;\") | replace(\">\", \"&gt;\"){more})")
 }
 
-/// Writes the macros that the slots need.
+/// Writes the macros for the slots.
 pub(super) fn macros(jinja: &mut Jinja, family: &Family) {
     let typed = family.param.as_ref().is_some_and(|param| param.has(Slot::Type));
     match family.call.as_ref().and_then(Template::body) {

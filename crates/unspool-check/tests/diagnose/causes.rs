@@ -56,6 +56,15 @@ fn assert_cause(report: &Report, cause: Cause) {
 }
 
 #[test]
+fn a_named_parser_that_reads_the_thought_is_kept() {
+    for name in ["qwen3", "deepseek_r1"] {
+        let report = plain(&format!("<think>\nHm.\n</think>\n\n{HERMES}"), [name, "mistral"]);
+        let own = format!("--reasoning-parser {name}");
+        assert_eq!(report.verdict.flags, [&own, "--enable-auto-tool-choice", "--tool-call-parser hermes"]);
+    }
+}
+
+#[test]
 fn the_wrong_parser() {
     let report = plain(HERMES, ["", "mistral"]);
     assert_cause(&report, Cause::WrongParser);

@@ -118,7 +118,7 @@ fn a_request_brings_tools_and_more() {
 fn without_tools_a_hint_says_why_no_call_comes() {
     let run = unspool(&[&NAMES[..], &["--json"]].concat(), RAW);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.contains("warning: no tools are given") && run.err.contains("hint: name them"), "{}", run.err);
+    assert!(run.err.contains("warning: there are no tools") && run.err.contains("hint: name them"), "{}", run.err);
 }
 
 #[test]

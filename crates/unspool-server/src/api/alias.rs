@@ -1,8 +1,8 @@
-//! Errors of a request that was translated, in the words of the request as it came.
+//! Errors of a translated request, in terms of the original request.
 
 use crate::error::ApiError;
 
-/// Names fields as the client knows them: `names` are pairs of the translated and the original name.
+/// Renames fields to the client's names: `names` are pairs of the translated and the original name.
 pub(super) fn renamed(mut error: ApiError, names: &[(&str, &str)]) -> ApiError {
     let Some((theirs, own)) = error.param.as_deref().and_then(|param| {
         let head = param.split(['.', '[']).next().unwrap_or_default();

@@ -11,10 +11,11 @@ use axum::response::{IntoResponse, Response};
 use super::messages::{error, in_shape_of_messages};
 use crate::error::ApiError;
 
-/// The paths that a key guards. Those of tokens are open in vLLM; here they are not, because they cost as much as a prompt.
+/// The paths that need a key. vLLM leaves those of tokens open; here they are guarded, because they cost as much as a
+/// prompt.
 const GUARDED: [&str; 6] = ["/v1", "/v2", "/inference", "/cohere", "/tokenize", "/detokenize"];
 
-/// Lets a request pass if no key is set, its path is open, or it brings one of the keys.
+/// Lets a request pass if no key is set, its path is open, or it has one of the keys.
 pub(super) async fn check(State(keys): State<Arc<[String]>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let guarded = GUARDED.iter().any(|prefix| path.starts_with(prefix)) && request.method() != Method::OPTIONS;
@@ -25,7 +26,7 @@ pub(super) async fn check(State(keys): State<Arc<[String]>>, request: Request, n
         return error::response(&ApiError::new(StatusCode::UNAUTHORIZED, "the API key is missing or wrong"));
     }
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::WWW_AUTHENTICATE, "Bearer")];
-    // A string and no object, as vLLM answers here.
+    // A string rather than an object, as in vLLM.
     (StatusCode::UNAUTHORIZED, headers, r#"{"error":"Unauthorized"}"#).into_response()
 }
 
@@ -36,7 +37,7 @@ fn brings_key(request: &Request, keys: &[String]) -> bool {
         scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
     });
     let plain = headers.get("x-api-key").map(HeaderValue::as_bytes);
-    // Every key is compared, and each to its end, so that the time tells nothing about them.
+    // Compares with every key, each to its end, so that the timing reveals nothing.
     let known = |key: &[u8]| keys.iter().fold(false, |found, own| same(own.as_bytes(), key) | found);
     bearer.is_some_and(known) || plain.is_some_and(known)
 }

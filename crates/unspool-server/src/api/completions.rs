@@ -1,5 +1,5 @@
-//! `POST /v1/completions`: the raw channel. A backend that has one answers for itself; for the others the raw output is
-//! given as it is, with no parser in between.
+//! `POST /v1/completions`: raw output. A backend with this API answers itself; for the others the raw output is passed
+//! through, without a parser.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,18 +26,18 @@ use crate::request::read_text;
 use crate::request::{ChatRequest, OneOrMany, Sampling, StreamOptions, answers, count, stops};
 use crate::unique;
 
-/// Most tokens where the request does not say, as in OpenAI's API.
+/// Default maximum number of tokens, as in OpenAI's API.
 const DEFAULT_MAX_TOKENS: u64 = 16;
 
-/// The field that has tokens among log probabilities written as `token_id:ID`.
+/// The field that makes log probabilities write tokens as `token_id:ID`.
 const TOKEN_IDS: &str = "return_tokens_as_token_ids";
 
-/// The fields of a raw completion that the gateway itself looks at.
+/// The fields of a raw completion that the gateway reads.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(super) struct CompletionBody {
     model: Option<String>,
-    /// One text; a backend that has this API itself may take more.
+    /// One text; a backend with this API may accept more.
     #[schema(value_type = Option<Value>)]
     prompt: Option<Box<RawValue>>,
     stream: Option<bool>,
@@ -46,7 +46,7 @@ pub(super) struct CompletionBody {
     max_tokens: Option<i64>,
     seed: Option<i64>,
     stop: Option<OneOrMany>,
-    /// Whether tokens among log probabilities are written as ids, where a backend has this API itself.
+    /// Whether log probabilities write tokens as ids, if the backend has this API.
     return_tokens_as_token_ids: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn serve(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let raw = raw_body(&headers, body)?;
-    // What the gateway does not read stays text: a prompt may be a million ids.
+    // The rest stays text: a prompt may be a million ids.
     let parsed: CompletionBody = read_text(&raw)?;
     let model = app.model_name(parsed.model.as_deref())?;
     if app.backend().forwards() {
@@ -103,13 +103,13 @@ pub(super) async fn serve(
     frame.whole(pieces).await
 }
 
-/// The body with the field that has tokens written as ids, unless it says otherwise itself.
+/// Adds the field for token ids to the body, unless the body sets it.
 fn with_token_ids(raw: Bytes, parsed: &CompletionBody) -> Bytes {
     let Some(fields) = raw.trim_ascii_end().strip_suffix(b"}") else { return raw };
     if parsed.return_tokens_as_token_ids.is_some() {
         return raw;
     }
-    // Of a field that is there twice, as a null and as this, the last one counts.
+    // If a field occurs twice, as null and as this, the last one counts.
     let comma = if fields.trim_ascii().ends_with(b"{") { "" } else { "," };
     [fields, format!("{comma}\"{TOKEN_IDS}\":true}}").as_bytes()].concat().into()
 }

@@ -1,20 +1,20 @@
-//! Texts in letters that every client passes back: thoughts that go through clients which keep nothing else of them, and ids of
-//! calls in the letters that an API allows. It is no secret: who reads it learns what the answer said anyway.
+//! Texts in an alphabet that every client passes back: reasoning for clients that keep nothing else of it, and call ids
+//! in the alphabet of an API. They are not secret: the reader has seen the answer anyway.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What our envelopes of thoughts begin with.
+/// Prefix of envelopes for reasoning.
 const THOUGHT: &str = "unspool-thought-";
-/// What ids begin with that had to be written in other letters.
+/// Prefix of ids that had to be re-encoded.
 const ID: &str = "toolu_unspool_";
 
-/// A thought in an envelope.
+/// Reasoning in an envelope.
 pub(super) fn thought(text: &str) -> String {
     format!("{THOUGHT}{}", URL_SAFE_NO_PAD.encode(text))
 }
 
-/// The thought in an envelope of ours; `None`: it is somebody else's, or damaged.
+/// The reasoning in an envelope; `None`: it is not one of ours, or damaged.
 pub(super) fn thought_in(envelope: &str) -> Option<String> {
     opened(THOUGHT, envelope)
 }
@@ -28,7 +28,7 @@ pub(super) fn id(own: &str) -> String {
     format!("{ID}{}", URL_SAFE_NO_PAD.encode(own))
 }
 
-/// The id that [`id`] was made of.
+/// The original of an id from [`id`].
 pub(super) fn own_id(id: &str) -> String {
     opened(ID, id).unwrap_or_else(|| id.to_owned())
 }

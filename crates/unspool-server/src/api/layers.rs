@@ -1,4 +1,4 @@
-//! What stands around all endpoints: counting, request ids, keep-alive comments, cross-origin rules.
+//! Middleware of all endpoints: counting, request ids, keep-alive comments, cross-origin rules.
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -19,16 +19,16 @@ use crate::line;
 use crate::metrics::{Metrics, Surface};
 use crate::unique;
 
-/// A comment in a stream of events, which every client skips.
+/// A comment in an event stream, which every client skips.
 const COMMENT: &[u8] = b": keep-alive\n\n";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What the log says of a request: its path, and no query, which may hold what nobody should read there.
+/// The log's span of a request: its path without the query, which may be confidential.
 pub(super) fn span(request: &Request) -> tracing::Span {
     tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
 }
 
-/// Counts the requests of the API's surfaces.
+/// Counts the requests of the APIs.
 pub(super) async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
     let surface = Surface::of_path(request.uri().path());
     let response = next.run(request).await;
@@ -38,8 +38,8 @@ pub(super) async fn count(State(metrics): State<Arc<Metrics>>, request: Request,
     response
 }
 
-/// Writes one line of the log for each request of the API, when its answer is over or its client is gone. What only asks how the
-/// gateway is has one at the level `debug`.
+/// Writes one log line for each API request, when its answer ends or its client disconnects. Requests for the gateway's
+/// state are logged at the level `debug`.
 pub(super) async fn log(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let written = line::begin();
@@ -48,7 +48,7 @@ pub(super) async fn log(request: Request, next: Next) -> Response {
     response.map(|body| Body::new(Logged { body, _told: told }))
 }
 
-/// A body behind whose end a request's line is written.
+/// A body that writes a request's log line at its end.
 struct Logged {
     body: Body,
     _told: Told,
@@ -74,7 +74,7 @@ impl http_body::Body for Logged {
     }
 }
 
-/// A request whose line is written when this goes.
+/// Writes a request's log line when dropped.
 struct Told {
     method: Method,
     path: String,
@@ -86,7 +86,7 @@ impl Drop for Told {
     fn drop(&mut self) {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        // Paths that nobody serves are the client's own words.
+        // An unknown path is arbitrary client input.
         let known = Surface::of_path(&self.path).is_some() || self.method == Method::POST && self.status < 400;
         let path = if known { self.path.as_str() } else { "(other)" };
         let (method, status, duration_ms) = (&self.method, self.status, ms(line.elapsed()));
@@ -103,7 +103,7 @@ impl Drop for Told {
     }
 }
 
-/// Refuses a body by its announced length, before a client that waits to be asked for it is asked.
+/// Refuses a body by its announced length, before a client that waits for `100 Continue` sends it.
 pub(super) async fn announced(State(longest): State<usize>, request: Request, next: Next) -> Response {
     let length: Option<u64> =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -113,12 +113,12 @@ pub(super) async fn announced(State(longest): State<usize>, request: Request, ne
     }
 }
 
-/// Answers with the request's id, or a new one.
+/// Adds the request's id, or a new one, to the answer.
 pub(super) async fn request_id(mut request: Request, next: Next) -> Response {
     let own = request.headers().get(REQUEST_ID).cloned();
     let id = own.or_else(|| HeaderValue::from_str(&format!("{:016x}{:016x}", unique::number(), unique::number())).ok());
     if let Some(id) = &id {
-        // The ids of answers are made of it.
+        // The ids of answers derive from it.
         request.headers_mut().insert(REQUEST_ID, id.clone());
     }
     let mut response = next.run(request).await;
@@ -128,7 +128,7 @@ pub(super) async fn request_id(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Puts a comment into a stream of events that is silent for `interval`, if it does not say itself that it goes on.
+/// Adds a comment to an event stream that is silent for `interval`, unless the stream has its own keep-alive.
 pub(super) async fn keep_alive(State(interval): State<Duration>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     if response.extensions().get::<KeepsAlive>().is_some() {
@@ -142,7 +142,7 @@ pub(super) async fn keep_alive(State(interval): State<Duration>, request: Reques
 }
 
 fn with_comments(body: Body, interval: Duration) -> impl stream::Stream<Item = Result<Bytes, axum::Error>> {
-    // A comment may only stand between events; before the first one is between events, too.
+    // A comment is only allowed between events, or before the first.
     stream::unfold((body.into_data_stream(), true), move |(mut frames, mut between)| async move {
         let frame = loop {
             match tokio::time::timeout(interval, frames.next()).await {
@@ -158,13 +158,13 @@ fn with_comments(body: Body, interval: Duration) -> impl stream::Stream<Item = R
     })
 }
 
-/// The rules for web pages of other origins; `None` if there are no such pages.
+/// The CORS rules; `None` if no origin is allowed.
 pub(super) fn cors(config: &HttpConfig) -> Option<CorsLayer> {
     if config.allowed_origins.0.is_empty() {
         return None;
     }
     let origins = if config.allowed_origins.is_all() {
-        // With credentials a browser takes no `*`.
+        // With credentials, browsers do not accept `*`.
         if config.allow_credentials { AllowOrigin::mirror_request() } else { AllowOrigin::any() }
     } else {
         AllowOrigin::list(config.allowed_origins.0.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()))

@@ -1,4 +1,4 @@
-//! The HTTP surfaces.
+//! The HTTP APIs.
 
 mod alias;
 mod auth;
@@ -51,11 +51,11 @@ impl ApiKind {
     pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
 }
 
-/// Reads the body of a request, within the usual bounds, as the chat request that says the same. What a server's model and backend have
-/// to say of it is not asked.
+/// Parses the body of a request, within the default limits, as the equivalent chat request. Ignores a server's model
+/// and backend.
 ///
 /// # Errors
-/// The body is not JSON, holds too much, or is refused; the error says why, and which field.
+/// The body is not JSON, exceeds a limit, or is refused; the error has the reason and the field.
 pub fn chat_request(api: ApiKind, body: &[u8], rules: ToolRules) -> Result<ChatRequest, ApiError> {
     BodyBounds::default().check(body)?;
     let body: Value = serde_json::from_slice(body).map_err(|error| bounds::not_json(&error))?;
@@ -67,7 +67,7 @@ pub fn chat_request(api: ApiKind, body: &[u8], rules: ToolRules) -> Result<ChatR
     ChatRequest::read(chat, rules)
 }
 
-/// Longest `X-Request-Id` that is taken into the ids of answers, in bytes.
+/// Maximum length of an `X-Request-Id` in the ids of answers, in bytes.
 const LONGEST_REQUEST_ID: usize = 128;
 
 /// All routes of the gateway.
@@ -119,7 +119,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(TraceLayer::new_for_http().make_span_with(layers::span))
         .with_state(app);
     match http.root() {
-        // A proxy may pass its prefix on or cut it off.
+        // A proxy may keep or strip its prefix.
         Some(root) => Router::new().nest(root, router.clone()).fallback_service(router),
         None => router,
     }
@@ -133,28 +133,28 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
     shaped(&uri, ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("`{}` does not take {method}", uri.path())))
 }
 
-/// An error in the shape that the clients of a path read.
+/// An error in the format that the clients of a path expect.
 fn shaped(uri: &Uri, error: ApiError) -> Response {
     if messages::in_shape_of_messages(uri.path()) { messages::error::response(&error) } else { error.into_response() }
 }
 
-/// A fault of ours must not look like a dead connection.
+/// A bug must not look like a dropped connection.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the gateway failed on this request").into_response()
 }
 
-/// A JSON body, within the bounds of this server. Its text is let go.
+/// A JSON body within the limits of this server. Frees its text.
 fn json_body(app: &App, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
     checked(app, &raw_body(headers, body)?)
 }
 
-/// The value of a body, if it is within the bounds of this server.
+/// The value of a body within the limits of this server.
 fn checked(app: &App, body: &[u8]) -> Result<Value, ApiError> {
     app.http().bounds().check(body)?;
     serde_json::from_slice(body).map_err(|error| bounds::not_json(&error))
 }
 
-/// Why a body was not read.
+/// The error for a body that was not read.
 fn unread(rejection: &BytesRejection) -> ApiError {
     let mut cause: Option<&dyn Error> = Some(rejection);
     while let Some(error) = cause {
@@ -167,13 +167,13 @@ fn unread(rejection: &BytesRejection) -> ApiError {
     ApiError::new(rejection.status(), rejection.body_text())
 }
 
-/// The error of a body that is longer than it may be.
+/// The error for a body beyond the maximum size.
 fn too_long(longest: usize) -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body of the request is longer than {longest} bytes"))
         .hint("the server's --max-body-size sets how long it may be")
 }
 
-/// A JSON body as it came.
+/// A JSON body, unparsed.
 fn raw_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
     let body = body.map_err(|rejection| unread(&rejection))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -183,10 +183,11 @@ fn raw_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<
             ApiError::bad_body("the body must be JSON").hint("send the header `Content-Type: application/json`")
         );
     }
-    Ok(body)
+    // A byte order mark, which some clients write, is no part of the JSON.
+    Ok(if body.starts_with(b"\xef\xbb\xbf") { body.slice(3..) } else { body })
 }
 
-/// The id of an answer: made of the client's own id for the request, if it sent one.
+/// The id of an answer, derived from the client's request id if it sent one.
 fn answer_id(prefix: &str, headers: &HeaderMap) -> String {
     let own = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     match own.filter(|id| !id.is_empty() && id.len() <= LONGEST_REQUEST_ID) {
@@ -200,7 +201,7 @@ fn event_stream(frames: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
         (header::CACHE_CONTROL, "no-cache"),
-        // Tells buffering proxies to pass each event on at once.
+        // Makes buffering proxies forward each event at once.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     (headers, frames).into_response()

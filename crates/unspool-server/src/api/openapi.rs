@@ -1,4 +1,4 @@
-//! `GET /openapi.json`: what there is, for programs; `GET /docs`: the same for people.
+//! `GET /openapi.json` describes the APIs for programs, `GET /docs` for people.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use utoipa::openapi::server::Server;
 use super::{chat, completions, messages, responses, service, text};
 use crate::app::App;
 
-/// The endpoints with their fields. The fields are those that the gateway itself reads; others go on to the backend.
+/// The endpoints and the fields that the gateway reads; other fields go to the backend.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -39,10 +39,10 @@ use crate::app::App;
 )]
 struct Document;
 
-/// The page: it reads the document beside it, and nothing from elsewhere.
+/// The page: it loads only the document next to it.
 const PAGE: &str = include_str!("docs.html");
 
-/// What the answers of each endpoint look like, and what its request cannot do without.
+/// The answers of each endpoint, and the required fields of its request.
 const ANSWERS: &str = include_str!("answers.json");
 
 /// `GET /openapi.json`.
@@ -61,14 +61,31 @@ pub(super) async fn document(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// The document with the answers in it.
+/// The document with the answers added.
 fn whole(document: &utoipa::openapi::OpenApi) -> serde_json::Result<String> {
     let mut all = serde_json::to_value(document)?;
     merge(&mut all, serde_json::from_str(ANSWERS)?);
+    drop_short_defaults(&mut all);
     Ok(all.to_string())
 }
 
-/// Puts `more` into `base`: objects are joined, anything else is replaced.
+/// Drops defaults that are shorter than their lists may be: what is missing is refused, and the document must be valid by itself.
+fn drop_short_defaults(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_short_defaults),
+        Value::Object(fields) => {
+            let length = fields.get("default").and_then(Value::as_array).map(Vec::len);
+            let least = fields.get("minItems").and_then(Value::as_u64).unwrap_or_default();
+            if length.is_some_and(|length| (length as u64) < least) {
+                fields.remove("default");
+            }
+            fields.values_mut().for_each(drop_short_defaults);
+        }
+        _ => {}
+    }
+}
+
+/// Merges `more` into `base`: objects are merged, anything else is replaced.
 fn merge(base: &mut Value, more: Value) {
     match (base, more) {
         (Value::Object(base), Value::Object(more)) => {

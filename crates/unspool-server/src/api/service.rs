@@ -42,7 +42,7 @@ pub(super) async fn model(State(app): State<Arc<App>>, Path(id): Path<String>) -
     })
 }
 
-/// `GET /ready`: whether requests can be answered: 200, or 503 if no backend says that it is well.
+/// `GET /ready`: 200 if a backend is healthy, else 503.
 #[utoipa::path(
     get, path = "/ready", tag = "Service",
     responses((status = 200, description = "A backend is well"), (status = 503, description = "None is")),
@@ -54,7 +54,7 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Response {
     (status, json_response(&json!({"ready": ready, "backends": well}))).into_response()
 }
 
-/// The page at `/`. Its links go below wherever a proxy has put it.
+/// The page at `/`. Its links are relative, so they work behind a proxy's prefix.
 const PAGE: &str = concat!(
     "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>unspool</title>",
     "<style>body{font:16px/1.5 system-ui;max-width:40em;margin:3em auto;padding:0 1em}</style>",
@@ -95,7 +95,7 @@ pub(super) async fn version() -> Response {
     json_response(&json!({"version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// `GET /metrics`: what is counted, in Prometheus' text format.
+/// `GET /metrics`: metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", tag = "Service", responses((status = 200, description = "What is counted, in Prometheus' text format")))]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().text()).into_response()

@@ -16,7 +16,7 @@ use crate::backend::BackendError;
 use crate::engine::Reply;
 use crate::reply::{Step, TokenCounts};
 
-/// How a surface shows an answer while it is written.
+/// How an API streams an answer.
 pub(super) trait Writer: Send + 'static {
     /// Whether the first event has the prompt's tokens.
     const COUNTS_FIRST: bool;
@@ -27,19 +27,19 @@ pub(super) trait Writer: Send + 'static {
     /// The events of a step; the last one has an ending.
     fn step(&mut self, step: Step, out: &mut Vec<u8>);
 
-    /// What shows a client that waits that the answer goes on.
+    /// The keep-alive of a silent stream.
     fn silence(&mut self, out: &mut Vec<u8>);
 
     /// The events of a failure, which are the last ones.
     fn fail(&mut self, error: BackendError, out: &mut Vec<u8>);
 }
 
-/// Says that a stream of events keeps itself alive.
+/// Marks an event stream with its own keep-alive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeepsAlive;
 
-/// Streams an answer. Nothing is read from the backend before the client has taken what came before, and a client that
-/// goes away takes the answer with it. Where nothing comes for `patience`, the writer says that it goes on.
+/// Streams an answer. The backend is read only after the client has taken the previous data. If the client disconnects,
+/// the answer ends. After `patience` without data, the writer sends a keep-alive.
 pub(super) fn answer<W: Writer>(reply: Reply, writer: W, patience: Option<Duration>) -> Response {
     let tokens = reply.tokens();
     let steps = stream::unfold(reply, |mut reply| async move { reply.next().await.map(|step| (step, reply)) });
@@ -55,14 +55,14 @@ pub(super) fn answer<W: Writer>(reply: Reply, writer: W, patience: Option<Durati
 }
 
 struct Streamed<S, W> {
-    /// Given up while it waits, the next step is not lost.
+    /// The next step survives a cancelled wait.
     steps: Pin<Box<S>>,
     writer: W,
     tokens: TokenCounts,
     patience: Option<Duration>,
-    /// Nothing has to be known before the first event.
+    /// The first event needs no further data.
     begun: bool,
-    /// The first event is to come.
+    /// The first event has not been written.
     first: bool,
 }
 
@@ -74,7 +74,7 @@ impl<S: Stream<Item = Result<Step, BackendError>>, W: Writer> Streamed<S, W> {
         }
         while out.is_empty() {
             let next = self.steps.next();
-            // A client is not told that an answer goes on which has not begun.
+            // No keep-alive before the answer has begun.
             let step = match self.patience.filter(|_| !self.first) {
                 Some(patience) => match timeout(patience, next).await {
                     Ok(step) => step?,

@@ -1,5 +1,5 @@
-//! What the gateway knows of text and tokens, for clients: `/tokenize`, `/detokenize`, and the rendered form of a chat request.
-//! All three need `--model-dir`; rendering does with `--chat-template` alone.
+//! Text and tokens for clients: `/tokenize`, `/detokenize`, and the rendered prompt of a chat request. All three need
+//! `--model-dir`; for rendering `--chat-template` is enough.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::prompt::RenderedPrompt;
 use crate::request::read_body;
 use crate::request::{ChatRequest, ToolRules};
 
-/// A text or a conversation to count the tokens of.
+/// A text or a conversation whose tokens to count.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(super) struct TokenizeBody {
@@ -53,7 +53,7 @@ pub(super) async fn tokenize(
             let (own, add_special) = (Arc::clone(&app), asked.add_special_tokens != Some(false));
             blocking::in_turn(app.model().turns(), move || own.model().tokenize(&text, add_special, "prompt")).await?
         }
-        // Nobody is going to call a tool, so it does not matter whether the model may.
+        // No tool is called here, so it does not matter whether the model may.
         (None, Some(_)) => rendered(&app, body.clone(), ToolRules { has_parser: true, auto: true }).await?.1.ids(),
         _ => return Err(ApiError::bad_body("exactly one of `prompt` and `messages` is needed")),
     };
@@ -71,7 +71,7 @@ pub(super) async fn tokenize(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// The tokens of a text. They are written as they are: as JSON values they would take eight times as much.
+/// The tokens of a text, serialised directly: as JSON values they would take eight times the memory.
 #[derive(Serialize)]
 struct Tokenized {
     count: usize,
@@ -80,7 +80,7 @@ struct Tokenized {
     token_strs: Option<Vec<Option<String>>>,
 }
 
-/// Ids to make text of.
+/// Ids to decode.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct DetokenizeBody {
     #[serde(default)]
@@ -108,8 +108,8 @@ pub(super) async fn detokenize(
     Ok(json_response(&json!({"prompt": text})))
 }
 
-/// `POST /v1/chat/completions/render`: what a chat request becomes before it goes to the model, and whether the reply begins
-/// behind the thought. The fields are those of vLLM's render endpoint that are known here, and the prompt as text.
+/// `POST /v1/chat/completions/render`: the prompt of a chat request, and whether the reply begins after the thought.
+/// Returns those fields of vLLM's render endpoint that are known here, and the prompt as text.
 #[utoipa::path(
     post, path = "/v1/chat/completions/render", tag = "Text", request_body = crate::request::ChatBody,
     responses((status = 200, description = "The prompt, its tokens, and how the answer is made"), (status = 501, description = "The gateway has no model folder")),

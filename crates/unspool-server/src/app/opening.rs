@@ -1,4 +1,4 @@
-//! What a start looks at: formats, prompts, the backend.
+//! The startup of formats, prompts and the backend.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::model::{Model, ModelPrompts};
 use crate::prompt::{ChatMl, NoPrompt, PromptRenderer, Unprompted};
 use crate::request::ToolRules;
 
-/// The name of a parser that stands for the one that the model's files tell.
+/// The parser name that is resolved from the model's files.
 const AUTO: &str = "auto";
 
-/// Which tool choices are served. A chat server may give calls by itself.
+/// The allowed tool choices. A chat server may return calls by itself.
 pub(super) fn rules(config: &ServeConfig, chats: bool) -> ToolRules {
     ToolRules { has_parser: config.tool_call_parser.is_some() || chats, auto: config.enable_auto_tool_choice || chats }
 }
@@ -35,7 +35,7 @@ pub(super) fn registry(config: &ServeConfig) -> Result<Registry, StartupError> {
     Ok(registry)
 }
 
-/// The name of a half, `auto` being told from the model's files.
+/// The name of a half, with `auto` resolved from the model's files.
 pub(super) fn named(
     given: Option<&str>,
     half: Half,
@@ -58,7 +58,7 @@ pub(super) fn warn_of(warnings: &[SetupWarning]) {
     }
 }
 
-/// vLLM refuses a length that the model's files do not allow; here another process runs the model, and it may know better.
+/// vLLM refuses a length beyond the model's files; here another process runs the model, so this is only a warning.
 pub(super) fn warn_of_length(set: Option<u64>, own: Option<u64>) {
     if let (Some(set), Some(own)) = (set, own)
         && set > own
@@ -69,8 +69,8 @@ pub(super) fn warn_of_length(set: Option<u64>, own: Option<u64>) {
     }
 }
 
-/// The room that a prompt of so many bytes is sure to leave, where its tokens are not known. Two bytes to a token are few; where
-/// even that leaves nothing, the backend has to say it.
+/// The room that a prompt of this many bytes surely leaves, if its token count is unknown. Two bytes per token is a low
+/// estimate; if even that leaves nothing, the backend decides.
 pub(super) fn sure_room(longest: u64, bytes: usize) -> u64 {
     longest.saturating_sub(bytes as u64 / 2).max(longest / 8).max(1)
 }
@@ -101,11 +101,11 @@ fn plug(registry: &mut Registry, file: Option<&Path>, half: Half) -> Result<(), 
         .hint(format!("name one with `{key}`, or give the file with the other plugin flag")))
 }
 
-/// Who makes the prompts of conversations where there is no template. They are never made up: a model that is given prompts of
-/// another's kind answers worse, and nobody sees why.
+/// The source of prompts without a template. The gateway never makes up prompts: a model that gets another model's kind
+/// of prompt answers worse, and nobody sees why.
 ///
 /// # Errors
-/// Nobody does, and nobody asked for that.
+/// There is no source, and the settings do not ask for one.
 fn otherwise(
     kind: RemoteKind,
     config: &ServeConfig,

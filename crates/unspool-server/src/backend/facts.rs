@@ -1,36 +1,36 @@
-//! What servers say of themselves.
+//! Facts that servers report.
 
 use serde_json::Value;
 
-/// What one server says of itself, as far as it has been asked.
+/// The known facts about one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// Its version, in its own words.
+    /// Its version.
     pub version: Option<String>,
-    /// Who owns its models, by its own list: `vllm`, `sglang`, …
+    /// The owner in its list of models: `vllm`, `sglang`, …
     pub owner: Option<String>,
-    /// Most tokens of prompt and answer together, of all models.
+    /// Maximum tokens of prompt and answer, for all models.
     pub context: Option<u64>,
-    /// Its models, each with its own length if it says that.
+    /// Its models, each with its own maximum length if reported.
     pub models: Vec<(String, Option<u64>)>,
 }
 
-/// A server, and how it is.
+/// A server and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerState {
-    /// Its address, without what may be secret in it.
+    /// Its address, without secrets.
     pub address: String,
-    /// Whether it answers.
+    /// Whether it is healthy.
     pub well: bool,
-    /// What it says of itself.
+    /// The facts it reports.
     pub facts: ServerFacts,
 }
 
-/// Names of the most tokens that a model takes, in lists of models.
+/// Field names of the maximum length in lists of models.
 const LENGTHS: [&str; 4] = ["max_model_len", "context_length", "max_context_length", "context_window"];
 
 impl ServerFacts {
-    /// Takes what an answer says, whichever of the known ones it is. What is known already stays.
+    /// Takes the facts in an answer of any known kind. Known facts stay.
     pub fn learn(&mut self, answer: &Value) {
         let number = |value: Option<&Value>| value.and_then(Value::as_u64).filter(|length| *length > 0);
         let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -45,8 +45,8 @@ impl ServerFacts {
         }
     }
 
-    /// Most tokens of prompt and answer together, of the model that is asked for; where nobody knows it by that name, the one
-    /// that all models share.
+    /// Maximum tokens of prompt and answer for the requested model; for an unknown name, the value that all models
+    /// share.
     #[must_use]
     pub fn longest_context(&self, model: Option<&str>) -> Option<u64> {
         if self.context.is_some() {
@@ -60,7 +60,7 @@ impl ServerFacts {
         first.filter(|_| self.models.iter().all(|(_, length)| length == first))
     }
 
-    /// Whether it is a server of this name, by its models' owner.
+    /// Whether it is this kind of server, by its models' owner.
     #[must_use]
     pub fn is(&self, owner: &str) -> bool {
         self.owner.as_deref() == Some(owner)

@@ -1,4 +1,4 @@
-//! What goes wrong with a backend, and what the client is told of it.
+//! Failures of a backend, and the resulting errors for the client.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 
 use crate::error::{ApiError, Overflow};
 
-/// What went wrong with a backend.
+/// The kind of a backend's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendFault {
     /// It cannot be reached.
@@ -15,18 +15,18 @@ pub enum BackendFault {
     TimedOut,
     /// It answered with this HTTP status.
     Refused(u16),
-    /// It went away in the middle of an answer.
+    /// It disconnected during an answer.
     Died,
-    /// What it sent cannot be understood.
+    /// Its answer is invalid.
     BadAnswer,
-    /// It has nothing to play for this request.
+    /// It has no recording for this request.
     Exhausted,
-    /// The format cannot say what is to be said.
+    /// The format cannot express the answer.
     CannotWrite,
 }
 
 impl BackendFault {
-    /// Whether it is the server's own, so that another one may do better.
+    /// Whether another server may succeed.
     #[must_use]
     pub fn is_the_servers(self) -> bool {
         match self {
@@ -37,27 +37,29 @@ impl BackendFault {
     }
 }
 
-/// A backend's fault, in words.
+/// A backend's failure with its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendError {
     /// Its kind.
     pub fault: BackendFault,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// The request had more tokens than the model takes.
+    /// The request has more tokens than the model accepts.
     pub overflow: Option<Box<Overflow>>,
+    /// The field of the request that the backend names.
+    pub param: Option<String>,
 }
 
 impl BackendError {
     /// An error without a hint.
     #[must_use]
     pub fn new(fault: BackendFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), hint: None, overflow: None }
+        Self { fault, message: message.into(), hint: None, overflow: None, param: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -87,13 +89,13 @@ impl From<BackendError> for ApiError {
                 let told = Self::too_many_tokens("messages", *overflow);
                 Self { message: format!("{} ({})", told.message, error.message), ..told }
             }
-            None => Self { hint: error.hint, ..Self::new(status, error.message) },
+            None => Self { hint: error.hint, param: error.param, ..Self::new(status, error.message) },
         }
     }
 }
 
-/// A backend's refusal is the client's if the client can do something about it. What concerns the gateway's own
-/// credentials or the backend's inside is the gateway's fault in the client's eyes.
+/// The client's status for a backend's refusal. A refusal is passed on if the client can fix it. Errors of the
+/// gateway's credentials, or internal to the backend, are the gateway's fault from the client's view.
 fn passed_on(status: u16) -> StatusCode {
     match status {
         400 | 404 | 413 | 422 | 429 | 503 => StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY),

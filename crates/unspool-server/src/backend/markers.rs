@@ -1,13 +1,14 @@
-//! The markers of a format, for those who have to know which texts may be single tokens.
+//! The markers of a format, which may be single tokens.
 
 use serde_json::json;
 use unspool::Pair;
 use unspool::{Message, Request, ToolCall};
 
-/// Longest marker that is taken for a single entry, in bytes.
+/// Maximum length of a marker that counts as a single entry, in bytes.
 const LONGEST_MARKER: usize = 64;
 
-/// The markers of a pair: what samples of its own writing show in brackets. A syntax that cannot say one part says others.
+/// The markers of a pair, found in brackets in rendered samples. If the syntax cannot express one part, others are
+/// tried.
 pub(super) fn markers(pair: &Pair) -> Vec<String> {
     const WORD: &str = "birch";
     let call = ToolCall {
@@ -34,7 +35,7 @@ pub(super) fn markers(pair: &Pair) -> Vec<String> {
     found
 }
 
-/// The stretches `<…>` and `[…]` of a text that look like markers: short, without white space, quotes or values in them.
+/// The parts `<…>` and `[…]` of a text that look like markers: short, without white space, quotes or values.
 fn bracketed(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(['<', '[']).filter_map(move |(at, open)| {
         let rest = &text[at..];

@@ -1,5 +1,5 @@
-//! Who writes the raw output. A backend is asked for the output to a request and gives it piece by piece; it knows nothing
-//! of parsers. To stop one, drop what it gave.
+//! Sources of raw output. A backend produces the output for a request piece by piece and knows nothing about parsers.
+//! Drop its stream to stop it.
 
 mod facts;
 mod fault;
@@ -29,21 +29,21 @@ use crate::request::{ChatRequest, Sampling};
 
 /// A source of raw output.
 pub trait Backend: Send + Sync {
-    /// What it can do; nothing but write, unless it says so.
+    /// Its capabilities; by default it only writes.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// What the model is given for a request. Asked once for all answers to it.
+    /// The prompt of a request, requested once for all of its answers.
     ///
     /// # Errors
-    /// A conversation that this backend cannot be given.
+    /// A conversation that this backend does not support.
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>>;
 
-    /// Begins an answer. Errors that come before its first byte are told here.
+    /// Begins an answer. Returns errors that occur before its first byte.
     fn start(&self, job: Job) -> BoxFuture<'_, Result<Pieces, BackendError>>;
 
-    /// Whether it is more than one server, so that an answer of one that died may be begun anew at another.
+    /// Whether it has several servers, so that an answer of a dead one can be restarted on another.
     fn has_several(&self) -> bool {
         false
     }
@@ -53,7 +53,7 @@ pub trait Backend: Send + Sync {
         Box::pin(async { None })
     }
 
-    /// Asks its servers what they are, where that is not known yet.
+    /// Queries its servers' facts, if they are not known yet.
     fn learn(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
@@ -64,29 +64,29 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// What its servers call their model, if they all have one.
+    /// The servers' name of their model, if they all have one.
     fn model_name(&self) -> Option<String> {
         None
     }
 
-    /// How each of its servers is; none: it is no server.
+    /// The state of each of its servers; empty: it is not a server.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerState>> {
         Box::pin(async { Vec::new() })
     }
 
-    /// Whether it has a `/v1/completions` of its own.
+    /// Whether it has its own `/v1/completions`.
     fn forwards(&self) -> bool {
         false
     }
 
-    /// Passes a body on to the backend's own `/v1/completions`, if it has that, and its answer back.
+    /// Forwards a body to the backend's own `/v1/completions`, if it has that, and returns its answer.
     fn forward(&self, body: Bytes) -> BoxFuture<'_, Option<Result<Response, BackendError>>> {
         let _ = body;
         Box::pin(async { None })
     }
 }
 
-/// What the backend that the settings name can do.
+/// The capabilities of the configured backend.
 #[must_use]
 pub fn capabilities(spec: &BackendSpec) -> Capabilities {
     match spec {
@@ -96,21 +96,21 @@ pub fn capabilities(spec: &BackendSpec) -> Capabilities {
     }
 }
 
-/// What a backend is asked to write.
+/// The task of a backend.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The request.
     pub request: Arc<ChatRequest>,
-    /// The prompt that this backend made for it.
+    /// The prompt that this backend rendered for it.
     pub prompt: Arc<RenderedPrompt>,
-    /// Which of its answers, from 0.
+    /// The index of the answer, from 0.
     pub choice: usize,
-    /// What holds the answer to a form.
+    /// The structured output of the answer.
     pub form: Arc<Form>,
 }
 
 impl Job {
-    /// How the answer is made.
+    /// The sampling parameters.
     #[must_use]
     pub fn sampling(&self) -> &Sampling {
         &self.request.sampling
@@ -127,36 +127,36 @@ pub enum Piece {
     Tokens(Tokens),
     /// The model stopped.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: StopReason,
-        /// The stop text or token that it met.
+        /// The stop sequence or token that matched.
         at: Option<Value>,
     },
-    /// How many tokens the backend counted.
+    /// The backend's token counts.
     Usage {
         /// In the prompt.
         prompt: u64,
         /// In the answer.
         completion: u64,
-        /// Those of the prompt that it had computed before; `None`: it does not say.
+        /// Prompt tokens from the backend's cache; `None`: not reported.
         cached: Option<u64>,
     },
-    /// How many tokens the prompt has, told before the end.
+    /// The number of prompt tokens, reported before the end.
     Prompt(u64),
     /// The log probabilities of the prompt's tokens, in the server's own form.
     PromptProbabilities(Value),
-    /// What a chat server has taken apart already.
+    /// Output that a chat server has parsed already.
     Native(Native),
 }
 
-/// Output as it comes.
+/// A piece of output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tokens {
     /// Its text.
     pub text: String,
-    /// Its token ids; empty: not known.
+    /// Its token ids; empty: unknown.
     pub ids: Vec<u32>,
-    /// The log probabilities of its tokens; empty: nobody asked, or they are not known.
+    /// The log probabilities of its tokens; empty: not requested, or unknown.
     pub probabilities: Vec<TokenProbability>,
 }
 
@@ -167,7 +167,7 @@ impl Tokens {
         Self { text: text.into(), ids: ids.into(), probabilities: Vec::new() }
     }
 
-    /// Whether there is nothing.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.ids.is_empty() && self.probabilities.is_empty()
@@ -177,20 +177,20 @@ impl Tokens {
 /// A part of an answer that needs no parser.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Native {
-    /// A thought.
+    /// Reasoning.
     Reasoning(String),
     /// A call begins.
     CallStart {
-        /// Its id; empty: it has none.
+        /// Its id; may be empty.
         id: String,
         /// Its function.
         name: String,
     },
-    /// The log probabilities of the tokens of the thought that came before.
+    /// The log probabilities of the preceding reasoning.
     Probabilities(Vec<TokenProbability>),
     /// More of a call's arguments.
     CallArguments {
-        /// Which of the server's calls, from 0.
+        /// The index of the server's call, from 0.
         call: usize,
         /// A piece of JSON text.
         json: String,
@@ -202,14 +202,14 @@ pub enum Native {
 pub enum StopReason {
     /// The model ended its turn.
     Stop,
-    /// The answer is as long as it may be.
+    /// The answer has reached its maximum length.
     Length,
-    /// Something else, in the backend's own word.
+    /// Another reason, as the backend spells it.
     Other(String),
 }
 
 impl StopReason {
-    /// From the word of an OpenAI-like API.
+    /// Parses the finish reason of an OpenAI-compatible API.
     #[must_use]
     pub fn of_word(word: &str) -> Self {
         match word {

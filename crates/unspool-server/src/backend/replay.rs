@@ -1,4 +1,4 @@
-//! Recorded outputs, played again.
+//! Replays recorded outputs.
 //!
 //! A recording is a JSON Lines file. Each line is one output, as text or as tokens:
 //!
@@ -31,7 +31,7 @@ use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, NoPrompt, PromptRenderer};
 use crate::request::{ChatMessage, ChatRequest};
 
-/// The backend that plays recorded outputs.
+/// The backend that replays recorded outputs.
 #[derive(Debug)]
 pub struct Replay {
     prompts: Arc<dyn PromptRenderer>,
@@ -47,7 +47,7 @@ struct Output {
     played: AtomicUsize,
 }
 
-/// Which requests an output answers.
+/// The requests that an output answers.
 #[derive(Debug, PartialEq, Eq)]
 enum WantedBy {
     Anyone,
@@ -80,7 +80,7 @@ impl Replay {
     /// Reads a recording.
     ///
     /// # Errors
-    /// The file cannot be read, or a line is no output.
+    /// The file cannot be read, or a line is invalid.
     pub fn open(path: &Path) -> Result<Self, StartupError> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             StartupError::new(format!("cannot read the recording {}: {error}", path.display()))
@@ -92,7 +92,7 @@ impl Replay {
     /// Reads a recording's text; `name` is for messages.
     ///
     /// # Errors
-    /// A line is no output, or there is none.
+    /// A line is invalid, or there are none.
     pub fn read(text: &str, name: &str) -> Result<Self, StartupError> {
         const HINT: &str = "a line is {\"text\": \"…\"} or {\"tokens\": [[id, \"text\"], …]}, one output a line";
         let mut out = Self {
@@ -113,13 +113,13 @@ impl Replay {
         Ok(out)
     }
 
-    /// With prompts made by `prompts`: they say where the recorded replies began.
+    /// Sets the source of prompts, which determine where the recorded replies begin.
     #[must_use]
     pub fn with_prompts(self, prompts: Arc<dyn PromptRenderer>) -> Self {
         Self { prompts, ..self }
     }
 
-    /// What the recording says about the tokens' vocabulary.
+    /// The vocabulary in the recording.
     #[must_use]
     pub fn vocabulary(&self) -> Vocabulary {
         self.vocabulary.clone()
@@ -128,7 +128,7 @@ impl Replay {
     fn add(&mut self, line: Line) -> Result<(), String> {
         let tokens = match (line.text, line.tokens, line.special_tokens) {
             (Some(text), None, None) => {
-                // Nothing is known of the tokens, so the text is cut as if it were written live.
+                // The tokens are unknown, so the text is split as if it were generated live.
                 let pieces = Cutter::new(&text, &[], Rng::new(self.outputs.len() as u64));
                 pieces.map(|piece| Token { text: piece.to_owned(), id: None }).collect()
             }
@@ -158,7 +158,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The output that answers a request: one that is meant for it (the least played), else the next that is for anyone.
+    /// The output for a request: a specific one (the least played), else the next general one.
     fn choose(&self, request: &ChatRequest) -> Option<&Output> {
         let last = request.messages.last().map(ChatMessage::text).unwrap_or_default();
         let meant = self.outputs.iter().filter(|output| match &output.wanted_by {
@@ -179,7 +179,7 @@ impl Replay {
     }
 }
 
-/// Tokens with their bytes joined to characters: a token that ends inside one has no text yet, its id comes all the same.
+/// Tokens with their bytes joined to characters: a token that ends inside one has no text yet, but its id.
 fn decode(tokens: Vec<LineToken>) -> Result<Vec<Token>, String> {
     let mut decoder = Utf8Decoder::default();
     let mut out = Vec::with_capacity(tokens.len());
@@ -214,7 +214,7 @@ fn bytes(hex: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What recordings hold beside text.
+/// The data of recordings besides text.
 pub(super) const CAPABILITIES: Capabilities = Capabilities { token_ids: true, ..NOTHING_BUT_WRITE };
 
 impl Backend for Replay {

@@ -1,4 +1,4 @@
-//! Output that is known before it is played: cut short where the request says, and paced.
+//! Output that is known in advance: cut where the request says, and paced.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::hash::fnv1a;
 use crate::probability::{Candidate, TokenProbability, TokenWishes};
 use crate::request::Sampling;
 
-/// A whole output, token by token.
+/// A complete output, token by token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Script {
     pub(super) tokens: Vec<Token>,
@@ -46,7 +46,7 @@ impl Token {
 }
 
 impl Script {
-    /// Plays the script at `rate` tokens a second (0: as fast as it is taken), as far as the request wants it.
+    /// Plays the script at `rate` tokens per second (0: no limit), as far as the request allows.
     pub(super) fn play(mut self, sampling: &Sampling, rate: f64) -> Pieces {
         let (stopped_at, wishes) = (self.stop_at(&sampling.stop), sampling.wishes);
         if let Some(most) = sampling.max_tokens.and_then(|most| usize::try_from(most).ok())
@@ -74,18 +74,18 @@ impl Script {
             .boxed()
     }
 
-    /// Ends the script before the first of the stop texts, and gives that text.
+    /// Ends the script before the first stop sequence, and returns that sequence.
     fn stop_at(&mut self, stops: &[String]) -> Option<String> {
         let text: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
         let found = stops.iter().filter_map(|stop| text.find(stop.as_str()).map(|at| (at, at + stop.len(), stop)));
-        // The text that is complete first counts, as it would while the model writes.
+        // The sequence that is complete first counts, as it would while the model writes.
         let (mut room, _, stop) = found.min_by_key(|(_, end, _)| *end)?;
         let mut kept = Vec::new();
         for mut token in std::mem::take(&mut self.tokens) {
             if room == 0 {
                 break;
             }
-            // A character border: the token's end, or where the stop text begins.
+            // A character boundary: the token's end, or the start of the stop sequence.
             token.text.truncate(room);
             room -= token.text.len();
             kept.push(token);

@@ -1,5 +1,5 @@
-//! Guided JSON: calls as plain JSON in the place of a format's own syntax, for backends that take a schema and nothing else.
-//! A call of one named function is its arguments; calls that are demanded are a list of objects with name and parameters.
+//! Guided JSON: calls as plain JSON in place of a format's own syntax, for backends that only accept a schema. A call
+//! of one named function is its arguments; required calls are a list of objects with name and parameters.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use unspool::ToolChoice;
 use crate::error::ApiError;
 use crate::request::ChatRequest;
 
-/// Where schemas keep what they refer to.
+/// Where schemas have their definitions.
 const SHARED: [&str; 2] = ["$defs", "definitions"];
 
-/// The schema of the calls that a request demands; `None`: it demands none.
+/// The schema of the calls that a request requires; `None`: it requires none.
 ///
 /// # Errors
-/// Two functions have different definitions of one name, which cannot both stand at the root.
+/// Two functions have different definitions with one name, which cannot both be at the root.
 pub(super) fn calls(request: &ChatRequest) -> Result<Option<Value>, ApiError> {
     let functions = || request.tools.iter().filter_map(|tool| tool.get("function"));
     let name = |function: &Value| function.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -48,13 +48,13 @@ pub(super) fn calls(request: &ChatRequest) -> Result<Option<Value>, ApiError> {
     }
 }
 
-/// A function's schema; one that has none takes an empty object.
+/// A function's schema; without one it takes an empty object.
 fn parameters(function: &Value) -> Value {
     let given = function.get("parameters").filter(|value| !value.is_null());
     given.cloned().unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }
 
-/// Moves what a schema refers to to the root, where its references look for it.
+/// Moves a schema's definitions to the root, where its references point.
 fn lift(schema: &mut Value, shared: &mut Map<String, Value>, function: &str) -> Result<(), ApiError> {
     let Some(schema) = schema.as_object_mut() else { return Ok(()) };
     for key in SHARED {

@@ -1,4 +1,4 @@
-//! Constraints that were made lately. A client mostly comes with the same tools again, and theirs can be megabytes.
+//! A cache of recent constraints. Clients usually send the same tools again, and their constraints can be megabytes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,25 +8,25 @@ use serde_json::json;
 use super::Constraint;
 use crate::request::ChatRequest;
 
-/// Most constraints that are kept.
+/// Maximum number of cached constraints.
 const KEPT: usize = 32;
-/// Most bytes that they may have, with what they were made from.
+/// Maximum size in bytes, including the keys.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The latest constraints, by what they were made from.
+/// The latest constraints, by the inputs that determine them.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     kept: Mutex<VecDeque<(String, Option<Constraint>)>>,
 }
 
 impl Memory {
-    /// The constraint of this key; made and kept if there is none.
+    /// The constraint for this key; built and cached if missing.
     pub(super) fn find<E>(
         &self,
         key: String,
         make: impl FnOnce() -> Result<Option<Constraint>, E>,
     ) -> Result<Option<Constraint>, E> {
-        // Nothing is left half done under the lock, so what a panic left there is whole.
+        // Nothing is half-done under the lock, so its contents are valid after a panic.
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut kept = lock();
@@ -51,17 +51,18 @@ impl Memory {
     }
 }
 
-/// Bytes of what is kept; a schema has no more than what it was made from.
+/// Size of an entry in bytes; a schema is at most as large as its key.
 fn weight((key, constraint): &(String, Option<Constraint>)) -> usize {
     key.len()
         + match constraint {
-            Some(Constraint::Tag(text) | Constraint::Lark(text)) => text.len(),
+            Some(Constraint::Tag(text) | Constraint::Lark(text) | Constraint::Gbnf(text)) => text.len(),
             Some(Constraint::Json(_)) => key.len(),
             Some(Constraint::AsSent | Constraint::Free) | None => 0,
         }
 }
 
-/// All of a request that a constraint depends on. `counts`: the calls before this answer, for formats that number them.
+/// The parts of a request that determine its constraint. `counts`: include the number of earlier calls, for formats
+/// that number them.
 pub(super) fn key(request: &ChatRequest, state: &str, counts: bool) -> String {
     let parse = &request.parse;
     json!([
@@ -94,7 +95,7 @@ mod tests {
             assert_eq!(constraint, Ok(Some(Constraint::Lark(key.to_string().into()))));
         };
         [0, 1, 0].into_iter().for_each(&mut find);
-        // The first one is used all the time, the second one is forgotten.
+        // The first one is used all the time, the second one is evicted.
         (2..KEPT + 1).for_each(|key| {
             find(key);
             find(0);

@@ -1,12 +1,12 @@
-//! What holds an answer to a form: decided here for every request, in the notation that the backend reads.
+//! Structured outputs: chooses the constraint of every request, in the notation that the backend reads.
 //!
-//! There is one constraint at most. Where calls are held to their format, the grammar of calls says what the client asked of
-//! the answer as well, and nothing of that is sent beside it. A backend that cannot be told is asked without a constraint, and
-//! the log says so once.
+//! There is at most one constraint. If calls are constrained to their format, the grammar of calls also expresses what
+//! the client asked of the answer, and nothing else is sent. If a backend cannot take a constraint, the request goes
+//! without one, and the log says so once.
 //!
-//! A thought must stay possible in front of what is constrained. Three can see to that: the backend, if it has a reasoning
-//! parser; the grammar, which then begins with the thought; or the gateway, which lets the model think first and asks for the
-//! rest behind the thought ([`crate::continuation`]).
+//! Reasoning must stay possible before the constrained part. There are three ways: the backend has a reasoning parser;
+//! the grammar begins with the thought; or the gateway lets the model think first and requests the rest after the
+//! thought ([`crate::continuation`]).
 
 mod guided;
 mod memory;
@@ -25,33 +25,36 @@ use self::memory::Memory;
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::config::{GrammarBackend, ServeConfig};
 use crate::error::ApiError;
+use crate::gbnf;
 use crate::request::{Asked, ChatRequest};
 
-/// What a backend is told about the form of an answer.
+/// The structured output for a backend.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Constraint {
-    /// What the client itself asks for, as far as the backend knows it.
+    /// The client's own, if the backend supports it.
     #[default]
     AsSent,
-    /// Nothing, whatever the client asks for.
+    /// None, whatever the client asks for.
     Free,
-    /// The answer is JSON that fits a schema.
+    /// JSON that matches a schema.
     Json(Value),
-    /// A structural tag, the JSON text that xgrammar compiles.
+    /// A structural tag, as JSON text for xgrammar.
     Tag(Arc<str>),
-    /// A grammar, the text that llguidance compiles.
+    /// A grammar, as text for llguidance.
     Lark(Arc<str>),
+    /// A grammar of llama.cpp.
+    Gbnf(Arc<str>),
 }
 
 impl Constraint {
-    /// Puts it into a request in vLLM's words, in the place of what the client asked for.
+    /// Adds it to a request with vLLM's fields, in place of the client's.
     pub(crate) fn put(&self, body: &mut Map<String, Value>) {
         let outputs = match self {
             Self::AsSent => return,
             Self::Free => None,
             Self::Json(schema) => Some(json!({"json": schema})),
             Self::Tag(tag) => Some(json!({"structural_tag": &**tag})),
-            Self::Lark(grammar) => Some(json!({"grammar": &**grammar})),
+            Self::Lark(grammar) | Self::Gbnf(grammar) => Some(json!({"grammar": &**grammar})),
         };
         body.remove("response_format");
         body.remove("structured_outputs");
@@ -64,18 +67,18 @@ impl Constraint {
 /// A constraint, and when it applies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Form {
-    /// What the backend is told.
+    /// The constraint for the backend.
     pub constraint: Constraint,
-    /// The backend applies it by itself, behind the thought that it knows of.
+    /// The backend itself applies it after the thought.
     pub waits: bool,
-    /// The real constraint can only be told behind the thought: the answer is begun without and gone on with under it.
+    /// The real constraint only works after the thought: the answer begins without it and continues with it.
     pub later: bool,
 }
 
 /// How an answer begins, as the prompt says.
 pub use unspool::Standing as Start;
 
-/// Decides what holds an answer.
+/// Chooses the constraint of an answer.
 #[derive(Debug)]
 pub struct Constrainer {
     pair: Pair,
@@ -83,32 +86,32 @@ pub struct Constrainer {
     enforce: bool,
     limit: Limit,
     can: Capabilities,
-    /// What the backend is told in; `None`: what a client sends goes on, and nothing else.
+    /// The backend's notation; `None`: only a client's own constraint is forwarded.
     notation: Option<Notation>,
-    /// What a client asks for goes on as it is, but behind the thought.
+    /// A client's own constraint is forwarded unchanged, but after the thought.
     delays: bool,
     /// The backend has a reasoning parser.
     gates: bool,
     in_reasoning: bool,
-    /// The parser takes guided JSON for calls.
+    /// The parser reads guided JSON as calls.
     reads_guided: bool,
-    /// Calls are numbered, from those before in the conversation on.
+    /// Calls are numbered, continuing earlier ones in the conversation.
     counts: bool,
     memory: Memory,
     warned: AtomicBool,
 }
 
-/// The part of a thought in a constraint.
+/// The thought's part of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Thought {
     /// None.
     Outside,
-    /// It stands in front; it is open already, or may come.
+    /// At the beginning; it is already open, or optional.
     InFront { open: bool },
 }
 
 impl Constrainer {
-    /// The settings, for answers that `pair` reads.
+    /// The settings, for answers that `pair` parses.
     #[must_use]
     pub fn new(config: &ServeConfig, can: Capabilities, pair: &Pair) -> Self {
         let constraint = &config.constraint;
@@ -132,16 +135,21 @@ impl Constrainer {
         }
     }
 
-    /// What holds the answer to a request that begins so. With many tools it takes its time, the first time.
+    /// The structured output for a request whose answer begins like this. With many tools the first time takes long.
     ///
     /// # Errors
-    /// The form cannot be: a schema is missing, the format cannot write a name, or cannot guarantee anything.
+    /// It is impossible: a schema is missing, or the format cannot write a name or guarantee anything.
     pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
         let asked = Asked::of(request)?;
         let (gates, thought) = self.thought(request, start);
+        if asked == Asked::Other && !request.demands_calls() && self.can.gbnf {
+            // It can only stand behind the thought.
+            let (constraint, later) = (expression(request)?, thought != Thought::Outside);
+            return Ok(Form { constraint: if later { Constraint::Free } else { constraint }, waits: false, later });
+        }
         if self.notation.is_none() {
             self.warn_of_silence(request);
-            // From the first token on, a form of the answer would leave no thought, and be read as one.
+            // From the first token on, a constrained answer would leave no thought, and would be read as one.
             let formed = asked != Asked::Nothing && !request.demands_calls();
             let later = self.delays && formed && thought != Thought::Outside;
             let constraint = if later { Constraint::Free } else { Constraint::AsSent };
@@ -156,15 +164,15 @@ impl Constrainer {
         Ok(Form { constraint, waits: waits && !later, later })
     }
 
-    /// Whether the backend sees to the thought, and else how it stands in the constraint.
+    /// Whether the backend handles the thought, and otherwise its part of the constraint.
     fn thought(&self, request: &ChatRequest, start: Start) -> (bool, Thought) {
         let from_start = self.in_reasoning || request.parse.include_reasoning == Some(false);
-        // One that is told with each request need not wait for a thought that nobody wants.
+        // A backend that is configured per request need not wait for an unwanted thought.
         let gates = self.gates && !self.in_reasoning && !(from_start && self.can.waits == Waits::ByRequest);
         let thought = match start {
             _ if gates => Thought::Outside,
             Start::Answering => Thought::Outside,
-            // An open thought has to be closed, or else the whole answer would be part of it.
+            // An open thought must be closed, or the entire answer would be part of it.
             Start::Thinking => Thought::InFront { open: true },
             Start::Undecided if from_start => Thought::Outside,
             Start::Undecided => Thought::InFront { open: false },
@@ -172,7 +180,7 @@ impl Constrainer {
         (gates, thought)
     }
 
-    /// The constraint; `None`: there is one, but it cannot stand behind a thought.
+    /// The constraint; `None`: there is one, but it does not work after a thought.
     fn constraint(
         &self,
         request: &ChatRequest,
@@ -201,14 +209,14 @@ impl Constrainer {
             };
         }
         let grammar = match self.grammar(&request.parse, answer, thought) {
-            // A format without grammars leaves the answer to the backend, if nothing is asked of its calls.
+            // A format without grammars leaves the answer to the backend, if its calls are unconstrained.
             Err(_) if self.grammar(&request.parse, None, thought).is_ok_and(|calls| calls.is_none()) => {
                 return direct(Constraint::AsSent);
             }
             grammar => grammar?,
         };
         match grammar {
-            // The backend's own way to take a schema knows more schemas than a grammar in its notation.
+            // The backend's own schema support covers more schemas than a grammar in its notation.
             Some(grammar) if answer.is_some() && grammar.json_schema().is_some() => Ok(Some(Constraint::AsSent)),
             Some(grammar) => self.written(&grammar).map(Some),
             None if demands => self.guided(request, thought),
@@ -216,7 +224,7 @@ impl Constrainer {
         }
     }
 
-    /// Where calls may not be constrained in their own format: guided JSON, for formats that have it.
+    /// If calls may not be constrained in their own format: guided JSON, for formats that support it.
     fn guided(&self, request: &ChatRequest, thought: Thought) -> Result<Option<Constraint>, ApiError> {
         if self.pair.needs(&request.parse).forced_calls != Required::Json {
             return Ok(Some(Constraint::Free));
@@ -230,7 +238,7 @@ impl Constrainer {
         }))
     }
 
-    /// Guided JSON for a backend that takes a schema and nothing else.
+    /// Guided JSON for a backend that only accepts a schema.
     fn guided_alone(&self, request: &ChatRequest, thought: Thought) -> Result<Option<Constraint>, ApiError> {
         if !self.reads_guided || !self.enforce && self.pair.needs(&request.parse).forced_calls != Required::Json {
             self.warn("a call is demanded, but this backend cannot be held to this format");
@@ -273,7 +281,7 @@ impl Constrainer {
         })
     }
 
-    /// A raw completions server knows no constraint of ours.
+    /// Warns that a raw completions server takes no constraint of the gateway.
     fn warn_of_silence(&self, request: &ChatRequest) {
         let wishes = request.demands_calls() || request.parse.tools.any_strict() && !request.tools.is_empty();
         if self.can.passes_on() && self.enforce && wishes {
@@ -291,7 +299,25 @@ impl Constrainer {
     }
 }
 
-/// What is wrong with a request that has no grammar.
+/// What holds an answer to what the client asks of it beside JSON, in GBNF.
+fn expression(request: &ChatRequest) -> Result<Constraint, ApiError> {
+    let outputs = request.sampling.others.get("structured_outputs");
+    if let Some(grammar) = outputs.and_then(gbnf::of) {
+        return Ok(Constraint::Gbnf(grammar?.into()));
+    }
+    if outputs.is_some_and(|outputs| outputs.get("grammar").is_some_and(Value::is_string)) {
+        return Ok(Constraint::AsSent);
+    }
+    let field = if outputs.is_some_and(|outputs| outputs.get("structural_tag").is_some()) {
+        "structured_outputs.structural_tag"
+    } else {
+        "response_format"
+    };
+    Err(ApiError::bad_field(field, format!("`{field}` is refused: llama.cpp knows no structural tags"))
+        .hint("ask for a JSON schema, an expression, a choice or a grammar in GBNF"))
+}
+
+/// The error for a request without a grammar.
 fn told(error: Error) -> ApiError {
     let told = ApiError::bad_field(error.place.as_deref().unwrap_or("tools"), error.message);
     match error.hint {
@@ -300,13 +326,13 @@ fn told(error: Error) -> ApiError {
     }
 }
 
-/// A request that demands a call.
+/// A request that requires a call.
 fn demand() -> Option<Request> {
     let body = json!({"tools": [{"type": "function", "function": {"name": "tide"}}], "tool_choice": "required"});
     Request::from_openai(&body).ok()
 }
 
-/// Whether a pair's grammar depends on the calls that the conversation has already.
+/// Whether a pair's grammar depends on the earlier calls in the conversation.
 fn counts(pair: &Pair) -> bool {
     let grammar = |calls_before| {
         let request = Request { calls_before, ..demand()? };
@@ -315,11 +341,11 @@ fn counts(pair: &Pair) -> bool {
     grammar(0) != grammar(3)
 }
 
-/// Whether a pair's parser takes guided JSON for a call.
+/// Whether a pair's parser reads guided JSON as a call.
 fn reads_guided(pair: &Pair) -> bool {
     let Some(request) = demand() else { return false };
     let Ok(mut parser) = pair.parser(&request, Prompt::Unknown) else { return false };
-    // A thought that is open from the start is over before.
+    // A thought that is open at the start ends first.
     if parser.is_thinking() {
         let end = pair.reasoning_markers().map(|(_, end)| end).unwrap_or_default();
         parser.push(Delta::text(&end), &mut |_: Event<'_>| {});

@@ -1,13 +1,13 @@
-//! Answers that cannot be had in one request: reasoning that must end, and constraints that can only be told behind it.
+//! Answers that need several requests: reasoning that must end, and constraints that only work after it.
 //!
-//! No backend but a vLLM can end a thought, and some take a constraint only for a whole answer. So where something has to change,
-//! the gateway drops the backend's answer and asks for the rest: the prompt is then the old one with what was written so far,
-//! and with the end of the thought if that had to be forced. For the client it is one answer, with one count of tokens; a server
-//! that keeps prefixes of prompts has nothing to compute twice. Where that is, the answer's parser knows, which belongs to the
-//! engine: the engine asks here after each piece that it has read.
+//! Only a vLLM can end a thought, and some backends take a constraint only for an entire answer. So if something must
+//! change, the gateway drops the backend's answer and requests the rest. The new prompt is the old one with the output
+//! so far, plus the end of the thought if that was forced. The client sees one answer with one token count; a server
+//! with a prefix cache computes nothing twice. The answer's parser, which belongs to the engine, knows when that is:
+//! the engine asks here after each piece it has read.
 //!
-//! What it costs: a request more, and where a server gives several tokens in one piece whose text cannot be told apart
-//! (its tokenizer is not known here), the budget is overstepped by the rest of the piece.
+//! The cost is one more request. If a server sends several tokens in one piece whose text cannot be split (its
+//! tokenizer is unknown here), the rest of the piece exceeds the budget.
 
 mod state;
 
@@ -25,23 +25,23 @@ use crate::model::Model;
 use crate::raw_log::Recorder;
 use crate::request::ChatRequest;
 
-/// Begins answers, and continues those that cannot be had in one request.
+/// Begins answers, and continues those that need several requests.
 pub struct Continuations {
     backend: Arc<dyn Backend>,
     constrainer: Arc<Constrainer>,
     markers: ReasoningMarkers,
     pair: Pair,
     model: Arc<Model>,
-    /// Most tokens where the request does not say.
+    /// Default maximum tokens.
     max_tokens: u64,
-    /// The backend can go on with a text that it is given.
+    /// Whether the backend can continue a given text.
     goes_on: bool,
-    /// The backend ends thoughts by itself.
+    /// Whether the backend itself enforces budgets.
     keeps_budgets: bool,
 }
 
 impl Continuations {
-    /// For the answers of `backend`, which `pair` reads.
+    /// For the answers of `backend`, which `pair` parses.
     #[must_use]
     pub fn new(
         config: &ServeConfig,
@@ -68,7 +68,7 @@ impl Continuations {
         &self.markers
     }
 
-    /// Begins an answer. `parser` is a parser of it that has read nothing yet.
+    /// Begins an answer. `parser` is its parser, which has read nothing yet.
     ///
     /// # Errors
     /// Those of [`Backend::start`].
@@ -90,35 +90,35 @@ impl Continuations {
     }
 }
 
-/// What must be done behind a piece that the parser has read.
+/// What to do after a piece that the parser has read.
 pub enum Turn {
-    /// Nothing; it is clear what all text so far is.
+    /// Nothing; the text so far is decided.
     Settled,
-    /// Nothing yet: it may have to be taken back.
+    /// Nothing yet: the piece may be taken back.
     Open,
-    /// The rest must be asked for.
+    /// Request the rest.
     Continue(Rest),
 }
 
-/// What is left of an answer, and how its rest is asked for.
+/// How to request the rest of an answer.
 pub struct Rest {
-    /// What stays of the pieces that were open.
+    /// What remains of the open pieces.
     pub kept: Kept,
-    /// The end of the reasoning, if it has to be written in the model's place.
+    /// The end of the reasoning, if it must be written on the model's behalf.
     end: Option<String>,
 }
 
-/// What stays of the pieces that were open.
+/// What remains of the open pieces.
 pub enum Kept {
     /// All.
     All,
-    /// Nothing: the parser goes back to where it was before them.
+    /// None: the parser returns to its state before them.
     Nothing,
-    /// These in their place; the parser goes back and reads them.
+    /// These instead; the parser returns to its earlier state and reads them.
     Instead(Vec<Tokens>),
 }
 
-/// The pieces of an answer, from as many requests as it takes.
+/// The pieces of an answer, from all of its requests.
 pub struct Source {
     pieces: Pieces,
     recorder: Option<Recorder>,
@@ -136,19 +136,19 @@ impl Source {
         Self::new(pieces, None)
     }
 
-    /// With a recorder of what is given.
+    /// Adds a recorder.
     #[must_use]
     pub fn recorded(self, recorder: Option<Recorder>) -> Self {
         Self { recorder, ..self }
     }
 
-    /// Whether the answer may have to be continued with another request.
+    /// Whether the answer may need another request.
     #[must_use]
     pub fn may_continue(&self) -> bool {
         self.continuation.is_some()
     }
 
-    /// The next piece. Tokens are to be read, and [`Source::turn`] asked, before the next one.
+    /// The next piece. Read its tokens, and call [`Source::turn`], before the next one.
     pub async fn next(&mut self) -> Option<Result<Piece, BackendError>> {
         loop {
             if let Some(piece) = self.continuation.as_mut().and_then(|continuation| continuation.take_ready()) {
@@ -177,12 +177,12 @@ impl Source {
         }
     }
 
-    /// Notes where the parser is before it reads the next tokens; whether they may have to be taken back.
+    /// Records the parser's state before it reads the next tokens; returns whether they may be taken back.
     pub fn before(&mut self, parser: &Parser) -> bool {
         self.continuation.as_mut().is_some_and(|continuation| continuation.before(parser))
     }
 
-    /// What must be done behind tokens that the parser has read.
+    /// What to do after tokens that the parser has read.
     pub fn turn(&mut self, parser: &Parser, tokens: &Tokens) -> Turn {
         let Some(continuation) = &mut self.continuation else { return Turn::Settled };
         let turn = continuation.turn(parser, tokens);
@@ -190,10 +190,10 @@ impl Source {
         turn
     }
 
-    /// Drops the rest of the backend's answer and asks for it anew. A failure is the next piece.
+    /// Drops the rest of the backend's answer and makes a new request. A failure becomes the next piece.
     pub async fn go_on(&mut self, rest: Rest) {
         let Some(continuation) = &mut self.continuation else { return };
-        // The old answer ends before a new one is asked for.
+        // The old answer ends before the new request.
         self.pieces = stream::empty().boxed();
         self.pieces = match continuation.go_on(rest.end).await {
             Ok(pieces) => pieces,
@@ -201,7 +201,7 @@ impl Source {
         };
     }
 
-    /// Nothing follows, so what was open stays.
+    /// The answer ends, so open pieces remain.
     pub fn end(&mut self) {
         if let Some(continuation) = &mut self.continuation {
             continuation.settle();

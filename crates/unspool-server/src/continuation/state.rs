@@ -1,4 +1,4 @@
-//! One answer that may have to be continued: what was written of it, and what has to be done next.
+//! The state of one answer that may need several requests: its output so far, and the next action.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +16,14 @@ use crate::probability::TokenProbability;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
-/// So many thoughts of an answer are ended; each end is a request more, and a model that thinks anew behind each one would ask
-/// for thousands.
+/// Maximum number of forced ends of thoughts in an answer. Each costs a request, and a model that starts a new thought
+/// each time would cause thousands.
 const MOST_ENDS: u32 = 16;
 
-/// What has been written of an answer.
+/// How far the seeds of an answer's requests are apart: further than those of all answers to a request.
+const SEED_STEP: i64 = 1009;
+
+/// The output of an answer so far.
 #[derive(Default)]
 struct Written {
     text: String,
@@ -39,40 +42,42 @@ impl Written {
     }
 }
 
-/// A piece of the backend's, with the probabilities of its tokens.
+/// A piece of the backend with the probabilities of its tokens.
 fn aligned(text: &str, ids: &[u32], waiting: &mut VecDeque<TokenProbability>) -> Piece {
-    // Of a text without ids, one token is mostly the whole piece.
+    // A text without ids is usually one token.
     let own = waiting.len().min(ids.len().max(1));
     Piece::Tokens(Tokens { probabilities: waiting.drain(..own).collect(), ..Tokens::new(text, ids) })
 }
 
-/// An answer on its way.
+/// An answer in progress.
 pub(super) struct Continuation {
     all: Arc<Continuations>,
-    /// As it was asked for first.
+    /// The original task.
     job: Job,
     counter: Option<BudgetCounter>,
-    /// The answer has to be begun anew where the reasoning is over.
+    /// A new request is needed when reasoning ends.
     later: bool,
-    /// Takes the backend's stream apart into tokens.
+    /// Splits the backend's stream into tokens.
     aligner: Aligner,
     /// The probabilities of tokens that it holds.
     probabilities: VecDeque<TokenProbability>,
     written: Written,
-    /// Read, but not certain to stay, while a constraint waits for the end of the reasoning.
+    /// Read, but may be taken back, while a constraint waits for the end of reasoning.
     open: Vec<Tokens>,
-    /// Certain to stay, and not told yet.
+    /// Final, and not emitted yet.
     settled: Vec<Tokens>,
-    /// To be read next; whether it was written here, in the model's place.
+    /// To be read next; true if written here on the model's behalf.
     ready: VecDeque<(Piece, bool)>,
-    /// The piece that is read now was written here.
+    /// The current piece was written here.
     forced: bool,
-    /// Where the parser was before it: in a thought, and behind the reasoning.
+    /// The parser's state before it: in a thought, and after reasoning.
     was: (bool, bool),
-    /// Tokens that were written before the backend was asked last.
+    /// Number of tokens before the last request.
     before: u64,
-    /// Thoughts that were ended.
+    /// Number of forced ends of thoughts.
     ends: u32,
+    /// How often the rest was asked for.
+    asked: i64,
 }
 
 impl Continuation {
@@ -97,10 +102,11 @@ impl Continuation {
             was: (false, false),
             before: 0,
             ends: 0,
+            asked: 0,
         }
     }
 
-    /// Begins the answer; behind the end of its reasoning, if there is no room for any.
+    /// Begins the answer; after the end of its reasoning, if there is no room for any.
     pub(super) async fn begin(&mut self, parser: &Parser) -> Result<Pieces, BackendError> {
         if !self.is_used_up(parser) {
             return self.all.backend.start(self.job.clone()).await;
@@ -109,7 +115,7 @@ impl Continuation {
         self.go_on(Some(self.all.markers.forced().to_owned())).await
     }
 
-    /// Whether something can still turn. A new thought has a budget of its own, so that one who counts is never done.
+    /// Whether another request may be needed. A new thought has a new budget, so counting never ends.
     pub(super) fn watches(&self) -> bool {
         self.later || self.counter.is_some()
     }
@@ -120,7 +126,7 @@ impl Continuation {
         Some(piece)
     }
 
-    /// Takes tokens of the backend, to be read one by one where that can be.
+    /// Takes tokens of the backend, to be read one by one if possible.
     pub(super) fn split(&mut self, tokens: Tokens) {
         let Self { aligner, probabilities, ready, .. } = self;
         probabilities.extend(tokens.probabilities);
@@ -186,7 +192,8 @@ impl Continuation {
         self.counter.as_ref().is_some_and(|counter| counter.is_used_up(parser))
     }
 
-    /// The reasoning is over, with its marker or with what comes behind it. That is asked for again, under the constraint.
+    /// Reasoning has ended, with its marker or with the text after it. That text is requested again, under the
+    /// constraint.
     fn over(&mut self, thought: bool) -> Rest {
         if self.ends_with_marker() {
             self.settle();
@@ -201,7 +208,7 @@ impl Continuation {
         Rest { kept: Kept::Nothing, end: thought.then(|| self.all.markers.end().to_owned()) }
     }
 
-    /// Whether the last thing written is the end of a thought.
+    /// Whether the output so far ends with the end of a thought.
     fn ends_with_marker(&self) -> bool {
         let end = self.all.markers.end();
         let ids: Vec<u32> = self.open.iter().flat_map(|tokens| tokens.ids.iter().copied()).collect();
@@ -210,7 +217,7 @@ impl Continuation {
         by_id || !end.is_empty() && tail.trim_end().ends_with(end)
     }
 
-    /// Cuts the last piece behind the end of the thought, if it has that. Its tokens are then not known.
+    /// Cuts the last piece after the end of the thought, if it contains that. Its tokens are then unknown.
     fn cut_behind_marker(&mut self) -> bool {
         let end = self.all.markers.end();
         let Some(last) = self.open.last_mut() else { return false };
@@ -219,7 +226,7 @@ impl Continuation {
         true
     }
 
-    /// What is open stays.
+    /// Open pieces remain.
     pub(super) fn settle(&mut self) {
         for tokens in std::mem::take(&mut self.open) {
             self.written.add(&tokens);
@@ -231,13 +238,13 @@ impl Continuation {
         std::mem::take(&mut self.settled)
     }
 
-    /// Asks for the rest of the answer, behind `end` if the reasoning has to end.
+    /// Requests the rest of the answer, after `end` if reasoning must end.
     pub(super) async fn go_on(&mut self, end: Option<String>) -> Result<Pieces, BackendError> {
         self.ready.retain(|(_, forced)| *forced);
         self.aligner.restart();
         self.probabilities.clear();
         let most = self.job.request.sampling.max_tokens.unwrap_or(self.all.max_tokens);
-        // An answer that is as long as it may be is cut as it is.
+        // An answer of maximum length is cut as it is.
         if let Some(end) = end.filter(|_| self.written.tokens < most) {
             self.write(&end);
         }
@@ -252,6 +259,9 @@ impl Continuation {
         }
         let mut request = ChatRequest::clone(&self.job.request);
         request.sampling.max_tokens = Some(most - used);
+        // With the same numbers a server would choose behind the old text what it has chosen at its beginning.
+        self.asked += 1;
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.saturating_add(self.asked * SEED_STEP));
         request.sampling.min_tokens = request.sampling.min_tokens.saturating_sub(used);
         let request = Arc::new(request);
         let (constrainer, asked) = (Arc::clone(&self.all.constrainer), Arc::clone(&request));
@@ -261,8 +271,8 @@ impl Continuation {
         self.all.backend.start(job).await
     }
 
-    /// Writes the beginning of a thought that counts as open though neither the prompt nor the model has begun it: its end alone
-    /// is what no model has seen.
+    /// Writes the beginning of a thought that counts as open although neither prompt nor model has begun it: no model
+    /// has seen an end alone.
     fn begin_thought(&mut self) {
         let (start, end) = self.all.pair.reasoning_markers().unwrap_or_default();
         let text = &self.job.prompt.text;
@@ -272,7 +282,7 @@ impl Continuation {
         }
     }
 
-    /// Writes the end of the thought in the model's place, as much as the model has not written itself.
+    /// Writes the end of the thought on the model's behalf, as far as the model has not written it itself.
     fn write(&mut self, end: &str) {
         let ids = self.all.markers.ids_of(end).filter(|_| !self.written.without_ids).unwrap_or_default();
         let ids = missing_ids(&self.written.ids, ids).to_vec();
@@ -281,7 +291,7 @@ impl Continuation {
         self.ready.push_back((Piece::Tokens(tokens), true));
     }
 
-    /// The prompt with all that was written behind it.
+    /// The prompt followed by the output so far.
     fn prompt(&self) -> RenderedPrompt {
         let (old, written) = (&*self.job.prompt, &self.written);
         let mut prompt = RenderedPrompt { text: format!("{}{}", old.text, written.text), ..old.clone() };
@@ -299,13 +309,13 @@ impl Continuation {
                 let bytes = |id| table.and_then(|table| table.get(id)).unwrap_or_default().to_vec();
                 prompt.encoded.extend(ids.into_iter().map(|id| PromptToken { id, bytes: bytes(id) }));
             }
-            // Then the text says it all.
+            // Then the text alone is used.
             None => prompt.encoded.clear(),
         }
         prompt
     }
 
-    /// Counts of the whole answer, where a part of it came before.
+    /// The token counts of the entire answer, including earlier parts.
     pub(super) fn counted(&self, piece: Piece) -> Piece {
         match piece {
             Piece::Usage { prompt, completion, cached } => Piece::Usage {

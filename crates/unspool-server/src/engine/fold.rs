@@ -1,10 +1,10 @@
-//! Events of an answer on their way into a step.
+//! Collects events of an answer into a step.
 
 use unspool::Event;
 
 use crate::reply::{Field, ReplyEvent};
 
-/// Owns events, and joins neighbours of a kind.
+/// Owns events, and joins neighbours of the same kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fold {
     pub(super) events: Vec<ReplyEvent>,
@@ -34,7 +34,7 @@ impl Fold {
         });
     }
 
-    /// The last event; if that tells of the tokens of this field, the one before it.
+    /// The last event; if that has the tokens of this field, the one before it.
     fn last_of(&mut self, event: &Event<'_>) -> Option<&mut ReplyEvent> {
         let own = match event {
             Event::Reasoning(_) => Field::Reasoning,
@@ -49,7 +49,7 @@ impl Fold {
         }
     }
 
-    /// As [`Fold::take`], of an event that is owned already.
+    /// As [`Fold::take`], for an owned event.
     pub(super) fn join(&mut self, event: ReplyEvent) {
         match event {
             ReplyEvent::Reasoning(text) => self.take(Event::Reasoning(&text)),
@@ -66,25 +66,25 @@ impl Fold {
     }
 }
 
-/// How many tokens make a step, as with vLLM's `stream_interval`: what the first ones bring is given at once, and what is left
-/// at the end with the ending.
+/// The number of tokens per step, as in vLLM's `stream_interval`: the first output goes out at once, and the rest at
+/// the end with the ending.
 #[derive(Debug, Default)]
 pub(super) struct Merging {
-    /// Tokens of a step; 0 and 1: each piece is one.
+    /// Tokens per step; 0 and 1: one piece per step.
     pub(super) interval: u64,
-    /// Tokens when the last step was given; `None`: none was.
+    /// Token count at the last step; `None`: there was none.
     given_at: Option<u64>,
-    /// What is not given yet.
+    /// Output that is not emitted yet.
     waiting: Fold,
 }
 
 impl Merging {
-    /// For steps of so many tokens.
+    /// For steps of this many tokens.
     pub(super) fn every(interval: u64) -> Self {
         Self { interval, ..Self::default() }
     }
 
-    /// Takes what a piece brought; gives a step's events when they are due, `tokens` being the tokens so far.
+    /// Takes the events of a piece; returns a step's events when due. `tokens`: the token count so far.
     pub(super) fn take(&mut self, events: Vec<ReplyEvent>, tokens: u64) -> Vec<ReplyEvent> {
         if self.interval <= 1 {
             return events;
@@ -98,7 +98,7 @@ impl Merging {
         std::mem::take(&mut self.waiting.events)
     }
 
-    /// All that waits, with what came last.
+    /// All waiting events, followed by these.
     pub(super) fn rest(&mut self, events: Vec<ReplyEvent>) -> Vec<ReplyEvent> {
         events.into_iter().for_each(|event| self.waiting.join(event));
         std::mem::take(&mut self.waiting.events)

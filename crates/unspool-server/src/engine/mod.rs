@@ -25,7 +25,7 @@ pub struct Reply {
     parser: Parser,
     source: Source,
     tokens: TokenCounts,
-    /// What was read and may have to be taken back.
+    /// Output that was read and may be taken back.
     open: Open,
     stopped: Option<(StopReason, Option<Value>)>,
     state: State,
@@ -34,26 +34,26 @@ pub struct Reply {
     merging: Merging,
     again: Option<Again>,
     anew: bool,
-    /// What a chat server gives by itself.
+    /// Output that a chat server has parsed itself.
     natives: Natives,
     tracker: Tracker,
-    /// What the backend told of the prompt's tokens.
+    /// The backend's data of the prompt's tokens.
     prompt_probabilities: Option<Value>,
     /// The ids of its tokens, or null.
     prompt_ids: Option<Value>,
-    /// The parser has read text that says something.
+    /// The parser has read non-empty text.
     begun: bool,
 }
 
-/// What it takes to begin an answer anew that nobody has seen anything of.
+/// The data to restart an answer of which nothing has gone out.
 pub struct Again {
     /// A parser that has read nothing.
     pub parser: Parser,
-    /// What is asked.
+    /// The task.
     pub job: Job,
-    /// Who begins answers.
+    /// The source of answers.
     pub continuations: Arc<Continuations>,
-    /// Where raw outputs are written down.
+    /// The log of raw outputs.
     pub log: Option<Arc<RawLog>>,
 }
 
@@ -66,7 +66,7 @@ impl Again {
     }
 }
 
-/// What a parser has read that may have to be taken back.
+/// Output that a parser has read and that may be taken back.
 #[derive(Default)]
 struct Open {
     /// The parser before it; `None`: nothing can be taken back.
@@ -74,7 +74,7 @@ struct Open {
     events: Fold,
     tokens: u64,
     reasoning: u64,
-    /// Tokens of white space that the parser holds: what comes behind them says whose they are.
+    /// Number of white-space tokens that the parser holds: the following text determines their field.
     blank: u64,
 }
 
@@ -85,7 +85,7 @@ enum State {
 }
 
 impl Reply {
-    /// An answer from `source`, read by `parser`. `prompt_tokens` holds until the backend says better.
+    /// An answer from `source`, parsed by `parser`. `prompt_tokens` applies until the backend reports its count.
     #[must_use]
     pub fn new(parser: Parser, source: Source, prompt_tokens: u64) -> Self {
         let tokens = TokenCounts { prompt: prompt_tokens, ..TokenCounts::default() };
@@ -109,13 +109,13 @@ impl Reply {
         }
     }
 
-    /// Of a server that may give thoughts and calls by itself.
+    /// Sets the handling of a server that may return reasoning and calls itself.
     #[must_use]
     pub fn of_chat_server(self, natives: Natives) -> Self {
         Self { natives, ..self }
     }
 
-    /// Of which the request asks to know the tokens.
+    /// Sets which token data the request asks for.
     #[must_use]
     pub fn tracked(self, tracker: Tracker, prompt: Option<&[u32]>) -> Self {
         let parser = if tracker.places() { self.parser.keep_tokens() } else { self.parser };
@@ -123,48 +123,48 @@ impl Reply {
         Self { tracker, parser, prompt_ids, ..self }
     }
 
-    /// The ids of the prompt's tokens, or null, if the request asks for ids; once.
+    /// The ids of the prompt's tokens or null, if the request asks for ids; once.
     pub fn prompt_ids(&mut self) -> Option<Value> {
         self.prompt_ids.take()
     }
 
-    /// What the backend told of the prompt's tokens.
+    /// The backend's data of the prompt's tokens.
     pub fn prompt_probabilities(&mut self) -> Option<Value> {
         self.prompt_probabilities.take()
     }
 
-    /// Which is begun anew, once, where its server dies: nobody sees anything of it before its end.
+    /// Allows one restart if the server dies, because nothing goes out before the end.
     #[must_use]
     pub fn begun_anew_by(self, again: Option<Again>) -> Self {
         Self { again, ..self }
     }
 
-    /// In steps of so many tokens; the first one is given at once, and the last one with the ending.
+    /// Sets the number of tokens per step; the first one goes out at once, and the last one with the ending.
     #[must_use]
     pub fn in_steps_of(mut self, tokens: u64) -> Self {
         self.merging.interval = tokens;
         self
     }
 
-    /// With an observer that counts it.
+    /// Sets the observer for metrics.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// With somebody who looks for a hint if it calls nothing.
+    /// Sets the watch for hints, if the answer has no calls.
     #[must_use]
     pub fn watched(self, watch: Option<Watch>) -> Self {
         Self { watch, ..self }
     }
 
-    /// The tokens so far.
+    /// The token counts so far.
     #[must_use]
     pub fn tokens(&self) -> TokenCounts {
         self.tokens
     }
 
-    /// The next step. The last one has an ending, or an error follows it: what was parsed until then is given first.
+    /// The next step. The last one has an ending, or an error follows it: everything parsed before goes out first.
     pub async fn next(&mut self) -> Option<Result<Step, BackendError>> {
         let step = self.advance().await;
         if let (Some(watch), Some(Ok(step))) = (&mut self.watch, &step) {
@@ -180,9 +180,10 @@ impl Reply {
         step
     }
 
-    /// The next step, if it is there already: what came together can go out together.
+    /// The next step if it is ready, so that output that came together goes out together.
     pub fn next_if_ready(&mut self) -> Option<Option<Result<Step, BackendError>>> {
-        // An answer that may be asked for anew must not be given up in the middle of that. All else only waits for pieces.
+        // An answer that may be restarted or continued must not be cancelled during a request. Everything else only
+        // waits for pieces.
         if self.source.may_continue() || self.again.is_some() { None } else { self.next().now_or_never() }
     }
 
@@ -219,7 +220,7 @@ impl Reply {
         Step { events, tokens: self.tokens, ending, anew: std::mem::take(&mut self.anew), ids }
     }
 
-    /// Begins the answer anew, if it may be.
+    /// Restarts the answer if allowed.
     async fn begin_anew(&mut self, error: BackendError) -> Result<(), BackendError> {
         let Some(again) = self.again.take().filter(|_| error.fault.is_the_servers()) else { return Err(error) };
         tracing::warn!(fault = ?error.fault, "a backend failed in the middle of an answer that nobody has seen, another is asked");
@@ -243,7 +244,7 @@ impl Reply {
             Piece::Native(native) => return self.native(native),
             Piece::Stopped { reason, at } => {
                 if at.as_ref().is_some_and(Value::is_string) {
-                    // The text of a stop text's tokens is cut off.
+                    // The server has removed the text of a stop sequence's tokens.
                     self.parser.cut_off();
                 }
                 self.stopped = Some((reason, at));
@@ -267,13 +268,13 @@ impl Reply {
         self.settle_all()
     }
 
-    /// Takes what needs no parser.
+    /// Takes output that needs no parser.
     fn native(&mut self, native: Native) -> Vec<ReplyEvent> {
         let mut events = self.settle_all();
         self.tokens.completion += u64::from(!matches!(native, Native::Probabilities(_)));
         if matches!(native, Native::Reasoning(_)) {
             self.tokens.reasoning += 1;
-            // Such a server leaves no thought in the text.
+            // Such a server leaves no reasoning in the text.
             if let Some(parser) = self.natives.content().filter(|_| !self.begun) {
                 self.parser = parser;
             }
@@ -282,7 +283,7 @@ impl Reply {
         events
     }
 
-    /// Reads tokens, and asks whether the answer has to be continued behind them.
+    /// Reads tokens, and checks whether the answer needs another request after them.
     async fn read_and_ask(&mut self, tokens: Tokens) -> Vec<ReplyEvent> {
         if self.source.before(&self.parser) && self.open.before.is_none() {
             self.open.before = Some(Box::new((self.parser.clone(), self.tracker.clone())));
@@ -327,7 +328,7 @@ impl Reply {
         if let Some(observer) = &mut self.observer {
             observer.held(self.parser.held_bytes());
         }
-        // A backend that gives no ids mostly gives one token a piece.
+        // A backend without ids usually sends one token per piece.
         let count = (ids.len() as u64).max(u64::from(ids.is_empty()));
         self.open.tokens += count;
         if fold.events.iter().any(|event| matches!(event, ReplyEvent::Reasoning(_))) {
@@ -344,14 +345,14 @@ impl Reply {
         }
     }
 
-    /// The parser goes back to where it was before what is open.
+    /// Returns the parser to its state before the open output.
     fn take_back(&mut self) {
         if let Some(before) = std::mem::take(&mut self.open).before {
             (self.parser, self.tracker) = *before;
         }
     }
 
-    /// What is open stays.
+    /// The open output remains.
     fn settle(&mut self) -> Vec<ReplyEvent> {
         let open = std::mem::take(&mut self.open);
         self.open.blank = open.blank;
@@ -362,13 +363,13 @@ impl Reply {
         events
     }
 
-    /// Nothing can turn any more, so what is open stays.
+    /// Nothing can be taken back any more, so the open output remains.
     fn settle_all(&mut self) -> Vec<ReplyEvent> {
         self.source.end();
         self.settle()
     }
 
-    /// The answer broke off: what was read is given, and then the error.
+    /// The answer failed: emits what was read, and then the error.
     fn fail(&mut self, error: BackendError) -> Result<Step, BackendError> {
         let mut events = self.settle_all();
         events.extend(self.last(None).1);
@@ -382,7 +383,7 @@ impl Reply {
         Ok(self.step(events, None))
     }
 
-    /// The end of what the parser read.
+    /// The end of the parser's output.
     fn last(&mut self, reason: Option<FinishReason>) -> (Finish, Vec<ReplyEvent>) {
         let (mut fold, mut placed) = (Fold::default(), Placed::default());
         let finish = self.parser.finish(reason, &mut placed);

@@ -1,5 +1,5 @@
-//! The tokens of an answer, for requests that ask for them: each one's log probability goes to the field that has the token's first byte
-//! which is no markup, and what is markup alone is told at the end.
+//! Tracks the tokens of an answer, for requests that ask for them. A token's log probability goes to the field of its
+//! first byte that is not markup; tokens that are only markup come at the end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,25 +15,25 @@ use crate::reply::{Field, ReplyEvent};
 #[derive(Debug, Clone, Default)]
 pub struct Tracker {
     wishes: TokenWishes,
-    /// Only what becomes text is told of.
+    /// Report only tokens that become text.
     text_alone: bool,
-    /// Only what the client sees is told of.
+    /// Report only tokens that the client sees.
     hides: bool,
-    /// Ids that were not given yet.
+    /// Ids that are not emitted yet.
     ids: Vec<u32>,
-    /// Tokens so far.
+    /// Number of tokens so far.
     count: u64,
-    /// Log probabilities that were not given yet, by the index of their token.
+    /// Log probabilities that are not emitted yet, by token index.
     waiting: BTreeMap<u64, TokenProbability>,
     /// The first token of each call.
     calls: Vec<u64>,
-    /// Where tokens without ids begin, in bytes of the output.
+    /// Start of each token without id, in bytes of the output.
     starts: Option<Vec<u64>>,
-    /// Bytes so far.
+    /// Number of bytes so far.
     end: u64,
 }
 
-/// Keeps events with their places.
+/// Collects events with their spans.
 #[derive(Default)]
 pub(super) struct Placed(Vec<(ReplyEvent, Span)>);
 
@@ -50,24 +50,24 @@ impl Sink for Placed {
 }
 
 impl Tracker {
-    /// For an answer of which this is wished. `hides`: the client is not to see its thought; `text_alone`: what becomes calls is not
-    /// told of.
+    /// For an answer with these requested data. `hides`: the client must not see its reasoning; `text_alone`: do not
+    /// report tokens of calls.
     #[must_use]
     pub fn new(wishes: TokenWishes, hides: bool, text_alone: bool) -> Self {
         Self { wishes, hides, text_alone, ..Self::default() }
     }
 
-    /// Of another answer, of which the same is wished.
+    /// For another answer with the same request.
     pub(super) fn anew(&self) -> Self {
         Self::new(self.wishes, self.hides, self.text_alone)
     }
 
-    /// Whether tokens have to be placed.
+    /// Whether token positions are needed.
     pub(super) fn places(&self) -> bool {
         self.wishes.top.is_some()
     }
 
-    /// Whether ids are told.
+    /// Whether ids are requested.
     pub(super) fn tells_ids(&self) -> bool {
         self.wishes.ids && !self.hides
     }
@@ -81,7 +81,7 @@ impl Tracker {
             self.ids.extend(&tokens.ids);
         }
         let told = std::mem::take(&mut tokens.probabilities);
-        // An answer has ids all along, or none; of another number nobody knows whose they are.
+        // An answer has ids throughout or not at all; if the numbers differ, probabilities cannot be assigned.
         let by_place = tokens.ids.is_empty() && (self.starts.is_some() || self.count == 0);
         if by_place && !told.is_empty() {
             self.place(&tokens.text, &told);
@@ -94,7 +94,7 @@ impl Tracker {
         self.end += tokens.text.len() as u64;
     }
 
-    /// Enters where tokens without ids begin: by their lengths, or evenly where those do not make up the text.
+    /// Records the start of tokens without ids: by their lengths, or evenly if those do not add up to the text.
     fn place(&mut self, text: &str, told: &[TokenProbability]) {
         let starts = self.starts.get_or_insert_default();
         let fits = told.iter().map(TokenProbability::length).sum::<usize>() == text.len();
@@ -105,12 +105,12 @@ impl Tracker {
         }
     }
 
-    /// The ids that came since they were given last.
+    /// The ids since the last call.
     pub(super) fn ids(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ids)
     }
 
-    /// Enters events with the tokens that went into them.
+    /// Adds events with their tokens.
     pub(super) fn enter(&mut self, placed: Placed, parser: &Parser, out: &mut Fold) {
         for (event, span) in placed.0 {
             let given = self.claim(&event, self.range(parser, span));
@@ -122,13 +122,13 @@ impl Tracker {
     fn range(&self, parser: &Parser, span: Span) -> Range<u64> {
         let Some(starts) = &self.starts else { return parser.token_range(span).unwrap_or_default() };
         let first = starts.partition_point(|start| *start <= span.start).saturating_sub(1);
-        // Tokens without a text of their own begin where the next one does.
+        // Tokens without their own text begin where the next one does.
         let first = starts.partition_point(|start| *start < starts.get(first).copied().unwrap_or_default());
         let end = if span.is_empty() { first } else { starts.partition_point(|start| *start < span.end) };
         first as u64..end.max(first) as u64
     }
 
-    /// Gives the tokens of an event's range that were not given before.
+    /// Takes the tokens of an event's range that are not taken yet.
     fn claim(&mut self, event: &ReplyEvent, range: Range<u64>) -> Option<ReplyEvent> {
         let (field, range) = match event {
             ReplyEvent::Reasoning(_) => (Field::Reasoning, range),
@@ -137,7 +137,7 @@ impl Tracker {
                 self.calls.resize(index + 1, range.start);
                 (Field::Call(*index), range)
             }
-            // What stands between a call's values is its own.
+            // Markup between a call's values belongs to the call.
             ReplyEvent::CallArguments { index, .. } | ReplyEvent::CallEnd { index, .. } => {
                 let first = self.calls.get(*index).copied().unwrap_or(range.start);
                 (Field::Call(*index), first..range.end.max(first))
@@ -150,7 +150,7 @@ impl Tracker {
         self.told(field, later)
     }
 
-    /// What is left when the answer is over: tokens that are markup alone.
+    /// The rest at the end of the answer: tokens that are only markup.
     pub(super) fn markup(&mut self) -> Option<ReplyEvent> {
         let rest = std::mem::take(&mut self.waiting);
         if self.hides { None } else { self.told(Field::Markup, rest) }

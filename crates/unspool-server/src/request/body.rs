@@ -1,4 +1,4 @@
-//! The body of a chat request, as it comes in.
+//! The body of a chat request.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// The fields of `POST /v1/chat/completions` that the gateway itself looks at. What it does not know goes on to the backend.
+/// The fields of `POST /v1/chat/completions` that the gateway reads. Unknown fields go to the backend.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ChatBody {
@@ -18,54 +18,54 @@ pub struct ChatBody {
     pub tools: Option<Vec<Value>>,
     /// Whether the answer is streamed.
     pub stream: Option<bool>,
-    /// What a stream carries beside the answer.
+    /// Settings of the stream.
     pub stream_options: Option<StreamOptions>,
     /// Number of answers.
     pub n: Option<i64>,
-    /// Most tokens of an answer; the older name.
+    /// Maximum tokens of an answer; the older name.
     pub max_tokens: Option<i64>,
-    /// Most tokens of an answer.
+    /// Maximum tokens of an answer.
     pub max_completion_tokens: Option<i64>,
-    /// Fewest tokens of an answer.
+    /// Minimum tokens of an answer.
     pub min_tokens: Option<i64>,
-    /// Whether the answer goes on past the end that the model sets.
+    /// Whether the model continues after its end-of-sequence token.
     pub ignore_eos: Option<bool>,
     /// Makes the answer reproducible.
     pub seed: Option<i64>,
-    /// Texts that end the answer.
+    /// Stop sequences.
     pub stop: Option<OneOrMany>,
-    /// Randomness.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Share of the likeliest tokens.
+    /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// Whether the log probabilities of the tokens are told.
+    /// Whether to return log probabilities.
     pub logprobs: Option<bool>,
-    /// So many other tokens are told beside each.
+    /// Number of alternatives per token.
     pub top_logprobs: Option<i64>,
-    /// So many are told beside each token of the prompt.
+    /// Number of alternatives per prompt token.
     pub prompt_logprobs: Option<i64>,
-    /// Whether the ids of the tokens are told.
+    /// Whether to return token ids.
     pub return_token_ids: Option<bool>,
     /// The form of the answer.
     pub response_format: Option<Value>,
-    /// vLLM's constraints.
+    /// vLLM's structured outputs.
     pub structured_outputs: Option<Value>,
-    /// Most tokens of the thought: a whole number from 0, or -1 for no bound.
+    /// Maximum reasoning tokens: an integer from 0, or -1 for no limit.
     #[schema(value_type = Option<i64>)]
     pub thinking_token_budget: Option<Value>,
-    /// Whether oddities of the output are told beside the answer; an addition of this gateway.
+    /// Whether to return diagnostics; an addition of this gateway.
     pub return_diagnostics: Option<bool>,
     /// The same under its older name.
     pub include_diagnostics: Option<bool>,
-    /// So many tokens make a chunk of a stream, if the server does not set more.
+    /// Minimum tokens per chunk of a stream.
     pub stream_interval: Option<i64>,
-    /// Whether tokens are written as their ids among log probabilities.
+    /// Whether log probabilities write tokens as ids.
     pub return_tokens_as_token_ids: Option<bool>,
     /// Whether the prompt ends with the beginning of an answer.
     pub add_generation_prompt: Option<bool>,
-    /// Whether the answer goes on with the last message.
+    /// Whether the model continues the last message.
     pub continue_final_message: Option<bool>,
-    /// A chat template that counts before the model's.
+    /// A chat template in place of the model's.
     pub chat_template: Option<String>,
     /// Whether the tokenizer adds the special tokens around the prompt.
     pub add_special_tokens: Option<bool>,
@@ -75,9 +75,9 @@ pub struct ChatBody {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct StreamOptions {
-    /// A last chunk with the token counts.
+    /// A last chunk with usage.
     pub include_usage: Option<bool>,
-    /// Token counts in every chunk; needs `include_usage`.
+    /// Usage in every chunk; needs `include_usage`.
     pub continuous_usage_stats: Option<bool>,
 }
 
@@ -92,7 +92,7 @@ pub enum OneOrMany {
 }
 
 impl OneOrMany {
-    /// The texts, empty ones left out.
+    /// The texts, without empty ones.
     #[must_use]
     pub fn texts(self) -> Vec<String> {
         let all = match self {
@@ -108,13 +108,13 @@ impl OneOrMany {
 pub struct ChatMessage {
     /// `system`, `developer`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// What it says.
+    /// Its content.
     #[serde(default)]
     pub content: Option<MessageContent>,
-    /// The thought behind it.
+    /// Its reasoning.
     #[serde(default)]
     pub reasoning: Option<String>,
-    /// The same under its older name; `reasoning` counts first.
+    /// The same under its older name; `reasoning` takes precedence.
     #[serde(default)]
     pub reasoning_content: Option<String>,
     /// The calls of an assistant.
@@ -141,7 +141,7 @@ impl ChatMessage {
         }
     }
 
-    /// The kind of its first part that is no text, if there is one.
+    /// The type of its first part that is not text, if any.
     #[must_use]
     pub fn media(&self) -> Option<&str> {
         match &self.content {
@@ -184,7 +184,7 @@ pub struct ContentPart {
 }
 
 impl ContentPart {
-    /// What it says, if it is text.
+    /// Its text, if it is text.
     #[must_use]
     pub fn said(&self) -> Option<&str> {
         self.text.as_deref().or(self.refusal.as_deref())

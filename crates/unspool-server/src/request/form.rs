@@ -1,4 +1,4 @@
-//! The form that a client asks of an answer itself: `response_format` and vLLM's `structured_outputs`.
+//! The structured output that a client requests: `response_format` and vLLM's `structured_outputs`.
 
 use serde_json::{Value, json};
 use unspool::grammar::answer_schema;
@@ -6,17 +6,17 @@ use unspool::grammar::answer_schema;
 use super::ChatRequest;
 use crate::error::ApiError;
 
-/// vLLM's kinds of constraints, of which a request may have one.
+/// vLLM's kinds of structured outputs, of which a request may have one.
 const KINDS: [&str; 6] = ["json", "regex", "choice", "grammar", "json_object", "structural_tag"];
 
-/// What is asked.
+/// The requested form.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Asked {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// JSON of this schema.
+    /// JSON that matches this schema.
     Json(Value),
-    /// A form that only the backend knows: an expression, a grammar, a choice of texts, a structural tag.
+    /// A form that only the backend knows: a regular expression, a grammar, a choice of texts, a structural tag.
     Other,
 }
 
@@ -27,7 +27,7 @@ impl Asked {
         let schema = answer_schema(&fields)
             .map_err(|error| ApiError { param: Some("response_format".to_owned()), ..ApiError::from(error) })?;
         if let Some(schema) = schema {
-            // vLLM takes a schema as text too.
+            // vLLM also accepts a schema as text.
             let read = schema.as_str().and_then(|text| serde_json::from_str(text).ok());
             return Ok(Self::Json(read.unwrap_or(schema)));
         }
@@ -42,7 +42,7 @@ fn said(outputs: &Value) -> impl Iterator<Item = &str> {
     KINDS.into_iter().filter(|kind| outputs.get(*kind).is_some_and(|value| !value.is_null()))
 }
 
-/// Refuses what vLLM refuses: constraints of more than one kind, or beside a function that must be called.
+/// Refuses what vLLM refuses: structured outputs of more than one kind, or with a named function.
 pub(super) fn check(request: &ChatRequest) -> Result<(), ApiError> {
     let Some(outputs) = request.sampling.others.get("structured_outputs") else { return Ok(()) };
     let fault = |message: String| Err(ApiError::bad_field("structured_outputs", message));
@@ -55,7 +55,7 @@ pub(super) fn check(request: &ChatRequest) -> Result<(), ApiError> {
     }
     let form =
         request.response_format.as_ref().and_then(|form| form.get("type")?.as_str()).filter(|form| *form != "text");
-    // Two that say JSON are one to vLLM.
+    // vLLM counts two JSON kinds as one.
     let clash = |kind: &&str| !kind.starts_with("json") || form == Some("structural_tag");
     if let (Some(form), Some(kind)) = (form, said.iter().copied().find(|kind| clash(kind))) {
         return fault(format!(

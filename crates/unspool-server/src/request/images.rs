@@ -1,16 +1,16 @@
-//! Images in a conversation, for models that see none.
+//! Images in a conversation, for models without vision.
 
 use serde_json::{Value, json};
 
 use super::{ChatRequest, MessageContent};
 
-/// Stands where an image was.
+/// Replaces an image.
 const PLACEHOLDER: &str = "(an image, which cannot be seen here)";
 
-/// The types of parts that hold one.
+/// The types of image parts.
 const KINDS: [&str; 3] = ["image_url", "input_image", "image"];
 
-/// Puts a text where an image is.
+/// Replaces images by a text.
 pub(super) fn hide(request: &mut ChatRequest) {
     for message in &mut request.messages {
         let Some(MessageContent::Parts(parts)) = &mut message.content else { continue };
@@ -27,7 +27,7 @@ pub(super) fn hide(request: &mut ChatRequest) {
     }
 }
 
-/// A part of a chat message that shows an image.
+/// An image part of a chat message.
 pub(crate) fn part(url: &str) -> Value {
     json!({"type": "image_url", "image_url": {"url": url}})
 }

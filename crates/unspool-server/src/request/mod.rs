@@ -1,10 +1,11 @@
-//! A chat request: from a body to what can be answered, with the checks of vLLM's API, under this server's settings.
+//! A chat request, parsed and checked as in vLLM's API, under this server's settings.
 
 mod body;
 mod form;
 pub(crate) mod images;
 mod offered;
 mod tools;
+mod turns;
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::hash::request_hash;
 use crate::hosted::Ignored;
 use crate::probability::TokenWishes;
 
-/// Most answers to one request.
+/// Maximum number of answers to one request.
 const MOST_ANSWERS: i64 = 128;
 
 /// A request that has passed the checks.
@@ -34,68 +35,70 @@ pub struct ChatRequest {
     pub model: Option<String>,
     /// The conversation.
     pub messages: Vec<ChatMessage>,
-    /// The conversation as it came, for templates.
+    /// The unparsed conversation, for templates.
     pub raw_messages: Vec<Value>,
-    /// A text that is given to the model as it is, where the request is no conversation.
+    /// A verbatim prompt, if the request is not a conversation.
     pub raw_prompt: Option<String>,
-    /// A chat template that the request brings.
+    /// A chat template from the request.
     pub template: Option<String>,
-    /// Documents that a template may show.
+    /// Documents for a template.
     pub documents: Option<Value>,
-    /// Whether the tokenizer adds the special tokens around the prompt; a template mostly writes them itself.
+    /// Whether the tokenizer adds the special tokens around the prompt; templates usually write them themselves.
     pub add_special_tokens: bool,
-    /// The tools, as they came.
+    /// The tools, unchanged.
     pub tools: Vec<Value>,
-    /// What was left out of them.
+    /// The omitted tools.
     pub(crate) ignored: Ignored,
-    /// What the parser needs.
+    /// The parser's request.
     pub parse: Request,
     /// The form of the answer.
     pub response_format: Option<Value>,
-    /// How the answer is made.
+    /// The sampling parameters.
     pub sampling: Sampling,
-    /// Whether the answer goes on with the last message.
+    /// Whether the model continues the last message.
     pub continue_final: bool,
     /// Whether the prompt ends with the beginning of an answer.
     pub generation_prompt: bool,
     /// Number of answers.
     pub n: usize,
-    /// How they are given.
+    /// How the answers are delivered.
     pub delivery: Delivery,
-    /// Whether oddities are told beside them.
+    /// Whether to return diagnostics.
     pub diagnostics: bool,
-    /// How many tokens make a step of the answer; 0: the request does not say.
+    /// Tokens per step of the answer; 0: not set.
     pub stream_interval: u64,
-    /// What the request asks, in a number.
+    /// The hash of the request.
     pub hash: u64,
-    /// Whether the beginning of the conversation may be dropped where it is too long.
+    /// Whether the beginning of a conversation that is too long may be dropped.
     pub may_drop: bool,
-    /// Whether system messages may be merged into the first, where the template takes none behind it.
+    /// Whether system messages may be merged into the first, if the template takes none after it.
     pub merges_system: bool,
 }
 
-/// How an answer is made.
+/// Sampling parameters.
 #[derive(Debug, Clone, Default)]
 pub struct Sampling {
-    /// Most tokens.
+    /// Maximum tokens.
     pub max_tokens: Option<u64>,
-    /// Fewest tokens.
+    /// The request says so under the older name, `max_tokens`.
+    pub by_older_name: bool,
+    /// Minimum tokens.
     pub min_tokens: u64,
     /// Makes it reproducible.
     pub seed: Option<i64>,
-    /// Texts that end it.
+    /// Stop sequences.
     pub stop: Vec<String>,
-    /// Most tokens of the thought.
+    /// Maximum reasoning tokens.
     pub thinking_budget: Option<u64>,
-    /// What is to be told of the tokens.
+    /// Requested token data.
     pub wishes: TokenWishes,
     /// Further fields, for the backend.
     pub others: Map<String, Value>,
 }
 
 impl Sampling {
-    /// How many tokens the backend keeps of a prompt of `tokens`, where the request has it cut off (`truncate_prompt_tokens`; -1:
-    /// as the model has it).
+    /// How many of the prompt's `tokens` the backend keeps, if the request truncates it (`truncate_prompt_tokens`; -1:
+    /// the model's length).
     #[must_use]
     pub fn kept_of_prompt(&self, tokens: u64, longest: u64) -> u64 {
         match self.others.get("truncate_prompt_tokens").and_then(Value::as_i64) {
@@ -106,22 +109,22 @@ impl Sampling {
     }
 }
 
-/// How answers are given.
+/// How answers are delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// In one piece.
+    /// Complete.
     #[default]
     Whole,
-    /// As they are written.
+    /// Streamed.
     Stream {
-        /// A last chunk with the token counts.
+        /// A last chunk with usage.
         usage: bool,
-        /// Token counts in every chunk.
+        /// Usage in every chunk.
         continuous: bool,
     },
 }
 
-/// Fields that the gateway answers for itself; all others go on to the backend.
+/// Fields that the gateway handles itself; all others go to the backend.
 const OWN_FIELDS: [&str; 38] = [
     "thinking_token_budget",
     "chat_template",
@@ -163,26 +166,26 @@ const OWN_FIELDS: [&str; 38] = [
     "service_tier",
 ];
 
-/// A field that vLLM refuses without a flag that this gateway does not have, and why.
+/// A field that vLLM refuses without a flag that this gateway lacks, and the reason.
 const REFUSED: [(&str, &str); 1] = [("mm_processor_kwargs", "processor arguments in the request are not allowed here")];
 
-/// How much a model may be asked to think.
+/// The values of `reasoning_effort`.
 const EFFORTS: [&str; 8] = ["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 impl ChatRequest {
-    /// Whether there must be a call.
+    /// Whether a call is required.
     #[must_use]
     pub fn demands_calls(&self) -> bool {
         matches!(self.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_))
     }
 
-    /// Reads and checks a body.
+    /// Parses and checks a body.
     ///
     /// # Errors
     /// What vLLM refuses, with the field in question.
     pub fn read(mut body: Value, rules: ToolRules) -> Result<Self, ApiError> {
         let ignored = offered::tidy(&mut body)?;
-        // Tools and the raw messages can be most of a body, so they are not copied.
+        // Tools and raw messages can be most of a body, so they are not copied.
         let tools = body.get_mut("tools").filter(|tools| tools.is_array()).map(Value::take);
         let parsed: ChatBody = read_body(&body)?;
         if let (Some(tools), Some(place)) = (tools, body.get_mut("tools")) {
@@ -222,7 +225,7 @@ impl ChatRequest {
             merges_system: false,
         };
         if matches!(request.parse.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
-            // A call must come, so the answer has no form; vLLM passes over it too.
+            // A call is required, so the form of the answer does not apply; vLLM ignores it too.
             request.response_format = None;
             request.sampling.others.remove("response_format");
         }
@@ -231,19 +234,20 @@ impl ChatRequest {
         Ok(request)
     }
 
-    /// Puts a text where an image is.
+    /// Replaces images by a text.
     pub fn hide_images(&mut self) {
         images::hide(self);
     }
 
-    /// Given as it is written, or whole, on a surface that has its own words for that.
+    /// Sets whether the answer is streamed, for an API with its own field.
     #[must_use]
     pub fn streamed(self, streamed: bool) -> Self {
         let delivery = if streamed { Delivery::Stream { usage: false, continuous: false } } else { Delivery::Whole };
         Self { delivery, ..self }
     }
 
-    /// The first message with a call whose arguments are no JSON object: what a model once wrote, or a client has cut off.
+    /// The first message with a call whose arguments are not a JSON object: a model wrote them, or a client cut them
+    /// off.
     #[must_use]
     pub fn odd_arguments(&self) -> Option<usize> {
         let is_odd = |call: &MessageCall| {
@@ -254,13 +258,13 @@ impl ChatRequest {
         self.messages.iter().position(|message| message.calls().iter().any(is_odd))
     }
 
-    /// Whether the model is told something beforehand that does not stand at the beginning, or more than once.
+    /// Whether there is a system message after the beginning, or more than one.
     #[must_use]
     pub fn has_late_system(&self) -> bool {
         self.messages.iter().skip(1).any(is_system)
     }
 
-    /// Merges what the model is told beforehand into one message at the beginning.
+    /// Merges system messages into one at the beginning.
     pub fn merge_system(&mut self) {
         if self.messages.len() != self.raw_messages.len() {
             return;
@@ -276,8 +280,8 @@ impl ChatRequest {
         self.messages.insert(0, ChatMessage { role: "system".to_owned(), content, ..ChatMessage::default() });
     }
 
-    /// Drops about this share of the conversation from its front, up to where a user speaks; whether anything was dropped. What
-    /// the model is told beforehand stays, and so does what the user said last.
+    /// Drops about this share of the conversation from its beginning, up to a user message; returns whether anything
+    /// was dropped. System messages and the last user message stay.
     pub fn drop_beginning(&mut self, share: f64) -> bool {
         let role = |message: &ChatMessage| message.role.clone();
         let first = self.messages.iter().position(|m| !matches!(role(m).as_str(), "system" | "developer"));
@@ -285,15 +289,14 @@ impl ChatRequest {
         let count = self.messages.len() - first;
         let least = (share.clamp(0.0, 1.0) * count as f64).ceil() as usize;
         let starts = || (first + 1..self.messages.len()).filter(|at| self.messages[*at].role == "user");
-        // The whole share, or else as much as can go.
+        // The entire share, or as much as possible.
         let Some(end) = starts().find(|at| at - first >= least).or_else(|| starts().next_back()) else { return false };
         self.messages.drain(first..end);
         self.raw_messages.drain(first..end);
         true
     }
 
-    /// Lets go of the conversation, once the prompt is made of it. Its last message stays: backends that make answers up look
-    /// at it.
+    /// Frees the conversation after rendering. Its last message stays for backends that generate answers themselves.
     pub fn forget_conversation(&mut self) {
         self.raw_messages = Vec::new();
         self.documents = None;
@@ -301,14 +304,14 @@ impl ChatRequest {
         self.messages = last.into_iter().collect();
     }
 
-    /// The form that the answer must have, if it is not plain text: `json_object` or `json_schema`.
+    /// The form of the answer, if it is not plain text: `json_object` or `json_schema`.
     #[must_use]
     pub fn response_format_kind(&self) -> Option<&str> {
         let kind = self.response_format.as_ref()?.get("type")?.as_str()?;
         ["json_object", "json_schema"].contains(&kind).then_some(kind)
     }
 
-    /// A request for an answer to one text, without tools.
+    /// A request with one text and no tools.
     #[must_use]
     pub fn of_prompt(prompt: String, sampling: Sampling, hash: u64) -> Self {
         let parse = Request { tool_choice: ToolChoice::None, tools: Arc::default(), ..Request::default() };
@@ -375,7 +378,7 @@ pub(crate) fn count(field: &str, value: Option<i64>, least: u64) -> Result<Optio
     }
 }
 
-/// The number of answers that a request asks for.
+/// The requested number of answers.
 pub(crate) fn answers(n: Option<i64>) -> Result<usize, ApiError> {
     match n {
         None => Ok(1),
@@ -384,14 +387,15 @@ pub(crate) fn answers(n: Option<i64>) -> Result<usize, ApiError> {
     }
 }
 
-/// The texts that end an answer.
+/// The stop sequences.
 pub(crate) fn stops(stop: Option<OneOrMany>) -> Vec<String> {
     stop.map(OneOrMany::texts).unwrap_or_default()
 }
 
 fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, ApiError> {
     let older = count("max_tokens", body.max_tokens, 1)?;
-    let max_tokens = count("max_completion_tokens", body.max_completion_tokens, 1)?.or(older);
+    let newer = count("max_completion_tokens", body.max_completion_tokens, 1)?;
+    let (max_tokens, by_older_name) = (newer.or(older), newer.is_none() && older.is_some());
     let mut min_tokens = count("min_tokens", body.min_tokens, 0)?.unwrap_or(0);
     if let Some(max) = max_tokens
         && min_tokens > max
@@ -411,7 +415,7 @@ fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, Api
     let others =
         object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
     let (seed, stop) = (body.seed, stops(body.stop.clone()));
-    Ok(Sampling { max_tokens, min_tokens, seed, stop, thinking_budget, wishes, others })
+    Ok(Sampling { max_tokens, by_older_name, min_tokens, seed, stop, thinking_budget, wishes, others })
 }
 
 fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {
@@ -432,7 +436,7 @@ fn delivery(body: &ChatBody) -> Result<Delivery, ApiError> {
     Ok(Delivery::Stream { usage, continuous: usage && options.continuous_usage_stats == Some(true) })
 }
 
-/// The fields of a body, with the place of what does not fit.
+/// The fields of a body. An error has the path of the invalid field.
 pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T, ApiError> {
     if !body.is_object() {
         return Err(ApiError::bad_body("the body must be a JSON object"));
@@ -441,11 +445,11 @@ pub(crate) fn read_body<'de, T: Deserialize<'de>>(body: &'de Value) -> Result<T,
         .map_err(|error| misfit(&error.path().to_string(), &error.inner().to_string()))
 }
 
-/// The fields of a body's text, of which what is not asked for is not kept.
+/// The fields of a body's text; unknown fields are not stored.
 pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, ApiError> {
     let not_json = |error: serde_json::Error| not_json(&error);
     let mut json = serde_json::Deserializer::from_slice(body);
-    // A struct could be read from a list as well.
+    // serde would accept a list for a struct.
     if body.trim_ascii_start().first() != Some(&b'{') {
         IgnoredAny::deserialize(&mut json).and_then(|_| json.end()).map_err(not_json)?;
         return Err(ApiError::bad_body("the body must be a JSON object"));
@@ -462,12 +466,16 @@ pub(crate) fn read_text<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, 
     Ok(read)
 }
 
-/// A field that is not what it should be.
+/// The error for an invalid field.
 fn misfit(path: &str, words: &str) -> ApiError {
     let param = (path != ".").then(|| path.to_owned());
     let message = match &param {
         Some(path) => format!("`{path}` does not fit: {words}"),
         None => words.to_owned(),
     };
-    ApiError { param, ..ApiError::bad_body(message) }
+    let error = ApiError { param, ..ApiError::bad_body(message) };
+    match path {
+        "tools" => error.hint("`tools` is a list, of one tool too"),
+        _ => error,
+    }
 }

@@ -1,11 +1,11 @@
-//! What a chat request offers, as far as it can be offered here: before it is checked.
+//! Prepares what a chat request offers, before it is checked.
 
 use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::hosted::{Ignored, is_hosted};
 
-/// Takes out the tools that only a provider has, and custom tools, and leaves of the others those that are allowed.
+/// Removes provider tools and custom tools, and of the others those that are not allowed.
 pub(super) fn tidy(body: &mut Value) -> Result<Ignored, ApiError> {
     let mut ignored = Ignored::default();
     let Some(fields) = body.as_object_mut() else { return Ok(ignored) };
@@ -35,9 +35,9 @@ pub(super) fn tidy(body: &mut Value) -> Result<Ignored, ApiError> {
     Ok(ignored)
 }
 
-/// Leaves the allowed tools; gives the choice among them.
+/// Removes all but the allowed tools; returns the choice among them.
 fn allow(choice: &Value, tools: Option<&mut Value>) -> Result<String, ApiError> {
-    // The API has the fields in an object of the same name; some clients leave it out.
+    // The API has the fields in an object with the same name; some clients omit it.
     let choice = choice.get("allowed_tools").unwrap_or(choice);
     let fault =
         |field: &str, message: &str| ApiError::bad_field(&format!("tool_choice.allowed_tools.{field}"), message);

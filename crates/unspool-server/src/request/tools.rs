@@ -1,15 +1,16 @@
 //! The checks of `tools` and `tool_choice`.
 
 use serde_json::Value;
+use unspool::suggest::{did_you_mean, near};
 use unspool::{Request, ToolChoice};
 
 use super::body::ChatBody;
 use crate::error::ApiError;
 
-/// Longest name of a function, in bytes: the parser's limit `name`.
+/// Maximum length of a function name, in bytes: the parser's limit `name`.
 const LONGEST_NAME: usize = 256;
 
-/// What this server's flags allow.
+/// What the server's flags allow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolRules {
     /// `--tool-call-parser` names a format.
@@ -18,14 +19,14 @@ pub struct ToolRules {
     pub auto: bool,
 }
 
-/// Reads what the parser needs from a request, and refuses what vLLM refuses.
+/// Reads the parser's fields of a request, and refuses what vLLM refuses.
 pub(super) fn read(body: &Value, parsed: &ChatBody, rules: ToolRules) -> Result<Request, ApiError> {
     let names = function_names(body.get("tools").and_then(Value::as_array).map(Vec::as_slice))?;
     let choice = body.get("tool_choice");
     check_choice(choice)?;
     let mut request = Request::from_openai(body)?;
     let Some(names) = names else {
-        // Clients that send an empty list send the usual choice beside it.
+        // Clients that send an empty list send the default choice with it.
         let is_default = request.tool_choice == ToolChoice::Auto && body.get("tools").is_some_and(Value::is_array);
         if matches!(choice, Some(value) if !value.is_null()) && request.tool_choice != ToolChoice::None && !is_default {
             return Err(ApiError::bad_field("tool_choice", "`tool_choice` needs `tools`"));
@@ -35,7 +36,7 @@ pub(super) fn read(body: &Value, parsed: &ChatBody, rules: ToolRules) -> Result<
     };
     match &request.tool_choice {
         ToolChoice::None => {}
-        // A null is no choice: neither checked nor served where calls are off.
+        // Null is no choice: it is neither checked nor applied if calls are off.
         ToolChoice::Auto if choice.is_some_and(Value::is_null) => {
             if !(rules.auto && rules.has_parser) {
                 request.tool_choice = ToolChoice::None;
@@ -68,7 +69,9 @@ fn no_parser(choice: &str) -> ApiError {
 fn named(name: &str, names: &[String], parsed: &ChatBody) -> Result<(), ApiError> {
     if !names.iter().any(|own| own == name) {
         let message = format!("`tool_choice` names the function `{name}`, which is not among the tools");
-        return Err(ApiError::bad_field("tool_choice", message));
+        let near = did_you_mean(&near(name, names.iter().map(String::as_str)));
+        let hint = near.unwrap_or_else(|| format!("the tools are `{}`", names.join("`, `")));
+        return Err(ApiError::bad_field("tool_choice", message).hint(hint));
     }
     if parsed.structured_outputs.as_ref().is_some_and(|value| !value.is_null()) {
         let message = "`structured_outputs` cannot go with a `tool_choice` that names a function";
@@ -80,7 +83,7 @@ fn named(name: &str, names: &[String], parsed: &ChatBody) -> Result<(), ApiError
 /// The functions of the tools; `None` if the request has none.
 fn function_names(tools: Option<&[Value]>) -> Result<Option<Vec<String>>, ApiError> {
     let Some(tools) = tools else { return Ok(None) };
-    // Many clients send an empty list where they have none.
+    // Many clients send an empty list instead of none.
     if tools.is_empty() {
         return Ok(None);
     }
@@ -98,14 +101,19 @@ fn function_names(tools: Option<&[Value]>) -> Result<Option<Vec<String>>, ApiErr
     Ok(Some(names))
 }
 
-/// The name of a tool's function, after the tool is checked.
+/// Checks a tool and returns the name of its function.
 fn function_name(field: &str, tool: &Value) -> Result<String, ApiError> {
     match tool.get("type").and_then(Value::as_str) {
         Some("function") => {}
         Some(other) => {
             return Err(ApiError::bad_field(field, format!("a tool's `type` is `{other}`; only functions are served")));
         }
-        None => return Err(ApiError::bad_field(field, "a tool needs `type: \"function\"`")),
+        None => {
+            return Err(ApiError::bad_field(field, "a tool needs `type: \"function\"`").hint(
+                "write {\"type\": \"function\", \"function\": {\"name\": …, \"parameters\": …}}; what MCP calls `inputSchema` and \
+                 Anthropic `input_schema` goes to `parameters`",
+            ));
+        }
     }
     let function = tool.get("function").unwrap_or(&Value::Null);
     for (key, fits, kind) in [
@@ -131,12 +139,12 @@ fn function_name(field: &str, tool: &Value) -> Result<String, ApiError> {
     }
 }
 
-/// Whether a format can write this in a name: what ends a name in some markup would cut it there.
+/// Whether formats can express this character in a name: some markup ends a name at other characters.
 fn names_a_function(c: char) -> bool {
     !(c.is_whitespace() || c.is_control() || "<>{}[]()\"'`".contains(c))
 }
 
-/// Whether the choice is one of the four forms, with the exact place where it is not.
+/// Checks that the choice has one of the four forms; the error has the exact path.
 fn check_choice(choice: Option<&Value>) -> Result<(), ApiError> {
     let fault = |param: &str, message: &str| Err(ApiError::bad_field(param, message));
     match choice {

@@ -99,6 +99,50 @@ async fn bad_fields_are_named() {
 }
 
 #[tokio::test]
+async fn the_tools_of_other_apis_are_refused_with_a_hint() {
+    let gateway = replaying(&[json!({"text": "a"}), json!({"text": "a"})], pair("qwen3", "hermes")).await;
+    let tide = json!({"type": "function", "function": {"name": "tide"}});
+    let chat_form = "`inputSchema` and Anthropic `input_schema` goes to `parameters`";
+    for (more, param, hint) in [
+        (json!({"tools": tide}), "tools", "`tools` is a list"),
+        (json!({"tools": [{"name": "tide", "inputSchema": {"type": "object"}}]}), "tools[0]", chat_form),
+        (json!({"tools": [{"name": "tide", "input_schema": {"type": "object"}}]}), "tools[0]", chat_form),
+        (
+            json!({"tools": [tide], "tool_choice": {"type": "function", "function": {"name": "tied"}}}),
+            "tool_choice",
+            "did you mean `tide`?",
+        ),
+        (
+            json!({"tools": [tide], "tool_choice": {"type": "function", "function": {"name": "rain"}}}),
+            "tool_choice",
+            "the tools are `tide`",
+        ),
+    ] {
+        let error = refused(&gateway, &chat(more.clone()), 400).await;
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(error["param"] == param && message.contains("hint: ") && message.contains(hint), "{more}: {error}");
+    }
+    let ask = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]});
+    let mut messages = ask.clone();
+    messages["tools"] = json!([{"name": "tide", "inputSchema": {"type": "object"}}]);
+    let response = gateway.post("/v1/messages", &messages).await;
+    assert_eq!(response.status(), 400);
+    let text = response.text().await.expect("there is a body");
+    assert!(
+        text.contains("`inputSchema` is another API's") && text.contains("tools[0] needs an `input_schema`"),
+        "{text}"
+    );
+    // A byte order mark is let pass on each route.
+    for route in ["/v1/chat/completions", "/v1/messages"] {
+        let request =
+            gateway.client.post(format!("{}{route}", gateway.base)).header("content-type", "application/json");
+        let response = request.body(format!("\u{feff}{ask}")).send().await.expect("the gateway answers");
+        assert_eq!(response.status(), 200, "{route}");
+    }
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn flags_decide_which_choices_are_served() {
     let lines = [json!({"text": "a"})];
     let named = json!({"tool_choice": {"type": "function", "function": {"name": "tide"}}});

@@ -1,4 +1,4 @@
-//! The prompt of gpt-oss models: harmony's messages, written without a template, as vLLM has its encoder write them.
+//! The prompt of gpt-oss models: harmony messages, written without a template, as vLLM's encoder does.
 
 mod typescript;
 
@@ -11,18 +11,18 @@ use serde_json::Value;
 use crate::error::TextError;
 use crate::prompt_text::PromptText;
 
-/// What a harmony prompt is made of.
+/// The contents of a harmony prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Conversation<'a> {
-    /// The messages of the chat API, as they came.
+    /// The messages of the chat API, unchanged.
     pub messages: &'a [Value],
-    /// The tools of the chat API that the model is told of.
+    /// The tools of the chat API for the model.
     pub tools: &'a [Value],
     /// `low`, `medium` or `high`; none: medium.
     pub effort: Option<&'a str>,
-    /// The day that the model is told, as `2026-01-31`.
+    /// The date for the model, as `2026-01-31`.
     pub date: &'a str,
-    /// Whether the prompt ends where the model's turn begins.
+    /// Whether the prompt ends where the assistant turn begins.
     pub generation_prompt: bool,
 }
 
@@ -60,7 +60,7 @@ const START: &str = "<|start|>";
 const END: &str = "<|end|>";
 const CALL: &str = "<|call|>";
 
-/// Writes messages, and notes which of their texts are special tokens: what people say never is one.
+/// Writes messages, and records which texts are special tokens: user text never is.
 #[derive(Default)]
 struct Writer {
     text: String,
@@ -120,7 +120,7 @@ fn developer(instructions: Option<&str>, functions: &[&Value]) -> String {
     sections.join("\n\n")
 }
 
-/// The messages behind the preamble. Thoughts that led to an earlier final answer are left out.
+/// The messages after the preamble. Reasoning of earlier final answers is omitted.
 fn said(messages: &[Value], out: &mut Writer) {
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
     let names: HashMap<&str, &str> =
@@ -140,7 +140,7 @@ fn said(messages: &[Value], out: &mut Writer) {
     }
 }
 
-/// Whether a message is an answer, not calls.
+/// Whether a message is an answer rather than calls.
 fn is_final(message: &Value) -> bool {
     let calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
     message["role"] == "assistant" && !calls && flat(&message["content"]).is_some_and(|text| !text.is_empty())
@@ -150,7 +150,7 @@ fn assistant(message: &Value, content: &str, answered: bool, out: &mut Writer) {
     let reasoning = message["reasoning"].as_str().or_else(|| message["reasoning_content"].as_str());
     let thought = ("analysis", reasoning.filter(|_| !answered).unwrap_or_default());
     let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Where calls follow, what is said to the user comes before the thought.
+    // If calls follow, text for the user precedes the reasoning.
     let spoken = if calls.is_empty() { [thought, ("final", content)] } else { [("commentary", content), thought] };
     for (channel, text) in spoken.into_iter().filter(|(_, text)| !text.is_empty()) {
         out.message("assistant", Some(channel), text, END);
@@ -166,7 +166,7 @@ fn assistant(message: &Value, content: &str, answered: bool, out: &mut Writer) {
     }
 }
 
-/// The text of a content; parts are joined with nothing in between.
+/// The text of a content; parts are concatenated.
 fn flat(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),

@@ -1,13 +1,13 @@
-//! JSON schemas as the types that harmony shows to the model.
+//! JSON schemas as types in harmony's notation.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Deepest nesting that is written out; deeper types are `any`.
+/// Maximum nesting; deeper types are `any`.
 const DEEPEST: usize = 64;
 
-/// The type of a schema, its inner lines behind `indent`.
+/// The type of a schema, with its inner lines indented by `indent`.
 pub(super) fn of(schema: &Value, indent: &str) -> String {
     if let Some(variants) = schema.get("oneOf").and_then(Value::as_array) {
         let line = |variant: &Value| {
@@ -30,7 +30,7 @@ pub(super) fn of(schema: &Value, indent: &str) -> String {
 
 fn named(name: &str, schema: &Value, indent: &str) -> String {
     match name {
-        // Four blanks a level; a type that is nested this deep helps nobody.
+        // Four blanks per level.
         "object" if indent.len() / 4 < DEEPEST => object(schema, indent),
         "string" => {
             let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
@@ -86,11 +86,11 @@ fn examples(property: &Value, indent: &str, out: &mut String) {
     }
 }
 
-/// A property that is one of several types, one a line.
+/// A property with one of several types, one per line.
 fn choice(name: &str, property: &Value, variants: &[Value], out: &mut String) {
     let indent = &name[..name.len() - name.trim_start_matches(' ').len()];
     let text = described(property);
-    // Said by the first type already, the property's description would stand there twice.
+    // If the first type already has the property's description, it would appear twice.
     let above = text.filter(|text| variants.first().and_then(described) != Some(text));
     if let Some(text) = above {
         let _ = writeln!(out, "{indent}// {text}");
@@ -117,7 +117,7 @@ fn nullable(schema: &Value, indent: &str) -> String {
     if null { format!("{kind} | null") } else { kind }
 }
 
-/// The default of a schema, in quotes if it is text; a word of an enumeration stands bare.
+/// The default of a schema, in quotes if it is text; a value of an enumeration has no quotes.
 fn default(schema: &Value) -> Option<String> {
     let listed = schema.get("enum").and_then(Value::as_array).is_some_and(|values| !values.is_empty());
     Some(match schema.get("default")? {

@@ -1,30 +1,29 @@
-//! What costs a template's budget beside the engine's own steps: work is paid for before it is done, and memory before it is
-//! taken.
+//! Costs of a template beyond the engine's own steps: work is charged before it is done, memory before it is allocated.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
 use crate::work;
 
-/// Deepest nesting of a value that is written.
+/// Maximum nesting of a value to write.
 pub(super) const DEEPEST: usize = 200;
-/// What a value that is walked costs, in steps: more than the engine's own are, for nothing of it is compiled.
+/// Cost of walking a value, in steps: more than the engine's own, because it is not compiled.
 pub(super) const WALK: u64 = 8;
-/// So many bytes cost one step; the engine's own price.
+/// Number of bytes per step; the engine's own price.
 const BYTES_A_STEP: usize = 64;
 
-/// An error where the work of the render may not go on.
+/// Fails if the render must not continue.
 pub(super) fn check() -> Result<(), Error> {
     work::check().map_err(|ended| Error::new(ErrorKind::InvalidOperation, ended.to_string()).with_source(ended))
 }
 
-/// Pays for a text of this length.
+/// Charges for a text of this length.
 pub(super) fn bytes(state: &State<'_, '_>, count: usize) -> Result<(), Error> {
     check()?;
     state.consume_fuel((count / BYTES_A_STEP) as u64)
 }
 
-/// Pays for walking a value before something walks it that pays nothing itself. What a value holds twice is walked twice.
+/// Charges for walking a value before code walks it that does not charge. A value that occurs twice is walked twice.
 pub(super) fn walk(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
     step(state, value, 0)
 }
@@ -53,8 +52,8 @@ pub(super) fn too_deep() -> Error {
     Error::new(ErrorKind::InvalidOperation, format!("a value is nested more than {DEEPEST} deep, or holds itself"))
 }
 
-/// The widths and precisions that a format text of Python's `str.format` asks for, together: so many characters at most come
-/// to what its values are.
+/// The sum of widths and precisions in a format text of Python's `str.format`: the maximum number of characters beyond
+/// its values.
 pub(super) fn widths(format: &str) -> usize {
     let (mut total, mut number, mut inside) = (0_usize, 0_usize, false);
     for c in format.chars().chain(std::iter::once('}')) {

@@ -1,6 +1,6 @@
-//! In which form a template reads the content of messages, told from its text by vLLM's rules: a template that loops over
-//! `message.content` wants a list of parts, any other wants text. Assignments, slices, filters and the parameters of macros
-//! are followed by name, without regard to scopes.
+//! Detects the content format of a template from its text, by vLLM's rules: a template that loops over
+//! `message.content` takes a list of parts, any other takes text. Assignments, slices, filters and macro parameters are
+//! followed by name, ignoring scopes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use minijinja::syntax::SyntaxConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The form in which a template reads the content of messages.
+/// The form in which a template reads message content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentFormat {
     /// As text; the text parts of a list are joined by line breaks.
@@ -19,7 +19,7 @@ pub enum ContentFormat {
     OpenAi,
 }
 
-/// The form that a template reads; text, if it cannot be told.
+/// The format that a template reads; text, if unknown.
 pub(super) fn format(source: &str, syntax: SyntaxConfig) -> ContentFormat {
     let tree = machinery::parse(source, "chat_template", syntax).ok().and_then(|tree| serde_json::to_value(&tree).ok());
     match tree.as_ref().map(loops_over_content) {
@@ -28,7 +28,7 @@ pub(super) fn format(source: &str, syntax: SyntaxConfig) -> ContentFormat {
     }
 }
 
-/// A target that is no plain name where one is followed: vLLM then gives up.
+/// An assignment target that is not a plain name: vLLM then gives up.
 struct Lost;
 
 fn loops_over_content(tree: &Value) -> Result<bool, Lost> {
@@ -56,7 +56,7 @@ fn loops_over_content(tree: &Value) -> Result<bool, Lost> {
     Ok(false)
 }
 
-/// The names that hold the list called `root`, or a part of it.
+/// The names of the list called `root`, or of a part of it.
 fn aliases<'a>(tree: &'a Value, root: &'a str) -> Result<Vec<&'a str>, Lost> {
     let sets = all(tree, "stmt", "Set");
     let mut names = vec![root];
@@ -73,7 +73,7 @@ fn aliases<'a>(tree: &'a Value, root: &'a str) -> Result<Vec<&'a str>, Lost> {
     Ok(names)
 }
 
-/// For each loop inside a macro, the macro's parameters that are somewhere given the content of a message.
+/// For each loop inside a macro, the macro's parameters that receive message content somewhere.
 fn macro_loops<'a>(tree: &'a Value, is_content: &impl Fn(&Value) -> bool) -> HashMap<Option<u64>, Vec<&'a str>> {
     let calls = all(tree, "expr", "Call");
     let mut out: HashMap<Option<u64>, Vec<&str>> = HashMap::new();
@@ -98,7 +98,7 @@ fn macro_loops<'a>(tree: &'a Value, is_content: &impl Fn(&Value) -> bool) -> Has
     out
 }
 
-/// Whether an expression is the variable `name` (or its field `key`), perhaps sliced, filtered or tested.
+/// Whether an expression is the variable `name` (or its field `key`), possibly sliced, filtered or tested.
 fn reads(expr: &Value, name: &str, key: Option<&str>) -> bool {
     let node = &expr["inner"][0];
     match expr["expr"].as_str() {
@@ -119,7 +119,7 @@ fn variable(expr: &Value) -> Option<&str> {
     if expr["expr"] == "Var" { expr["inner"][0]["id"].as_str() } else { None }
 }
 
-/// Where a node begins; the name of a loop.
+/// The position of a node, which identifies a loop.
 fn place(node: &Value) -> Option<u64> {
     node["iter"]["inner"][1]["start_offset"].as_u64()
 }

@@ -1,4 +1,4 @@
-//! What a template can call.
+//! Functions for templates.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::charge;
 use super::json::{self, Layout};
 use crate::error::TextError;
 
-/// What a template said by `raise_exception`.
+/// The message of `raise_exception`.
 #[derive(Debug)]
 pub(super) struct Refusal(pub(super) String);
 
@@ -25,12 +25,12 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Where `strftime_now` takes the time from.
+/// The clock of `strftime_now`.
 #[derive(Debug, Clone)]
 pub(super) enum Clock {
     /// The machine's local time.
     Now,
-    /// Always the same.
+    /// A fixed time.
     Still(DateTime),
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn date() -> Result<String, TextError> {
     Clock::Now.tell("%Y-%m-%d").map_err(|error| TextError::new(format!("the date cannot be told: {error}")))
 }
 
-/// Adds the functions and filters that `transformers` gives to templates, and those of Jinja2 that are no builtins here.
+/// Adds the functions and filters that `transformers` provides to templates, and those of Jinja2 that the engine lacks.
 pub(super) fn add(environment: &mut Environment<'static>, clock: Clock) {
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, "the template refuses").with_source(Refusal(message)))
@@ -75,7 +75,7 @@ pub(super) fn add(environment: &mut Environment<'static>, clock: Clock) {
         charge::walk(state, value)?;
         minijinja::escape_formatter(out, state, value)
     });
-    // The engine lets nothing be looped over; templates ask in order to tell nothing from a list.
+    // The engine allows loops over none; templates use this test to distinguish it from a list.
     environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
 }
 
@@ -108,7 +108,7 @@ fn tojson(state: &State<'_, '_>, value: &Value, (positional, kwargs): (&[Value],
     json::write(state, value, &layout).map(Value::from)
 }
 
-/// Jinja2's `indent(width=4, first=False, blank=False)`. A line break at the end of the text stays.
+/// Jinja2's `indent(width=4, first=False, blank=False)`. Keeps a line break at the end of the text.
 fn indented(state: &State<'_, '_>, text: &str, (positional, kwargs): (&[Value], &Kwargs)) -> Result<String, Error> {
     let given = |at: usize, name: &str| -> Result<Option<Value>, Error> {
         match positional.get(at) {
@@ -127,7 +127,7 @@ fn indented(state: &State<'_, '_>, text: &str, (positional, kwargs): (&[Value], 
         if number > 0 {
             out.push('\n');
         }
-        // The first line follows `first` alone, also where it is empty.
+        // Only `first` affects the first line, even if it is empty.
         if if number == 0 { first } else { blank || !line.is_empty() } {
             out.push_str(&before);
         }

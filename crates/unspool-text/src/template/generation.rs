@@ -1,7 +1,7 @@
-//! `{% generation %}` … `{% endgeneration %}`: marks what the model wrote, for training. It changes nothing in the text, but is
-//! a scope of its own.
+//! `{% generation %}` … `{% endgeneration %}`: marks model output for training. It does not change the text, but is a
+//! scope.
 
-/// The template with those tags written as `{% with %}`, which is a scope and nothing else. Lines stay where they are.
+/// Replaces those tags with `{% with %}`, which is only a scope. Line numbers stay the same.
 pub(super) fn without_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;

@@ -1,4 +1,4 @@
-//! `tojson`: JSON as Python's `json.dumps` writes it.
+//! `tojson`: JSON in the form of Python's `json.dumps`.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use super::python;
 /// The keyword arguments of `json.dumps` that templates use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layout {
-    /// Characters beyond ASCII are escaped.
+    /// Escape characters beyond ASCII.
     pub(super) ensure_ascii: bool,
-    /// One value a line, each level indented by this text.
+    /// One value per line, each level indented by this text.
     pub(super) indent: Option<String>,
-    /// Between values, and between a key and its value.
+    /// The separators between values, and between a key and its value.
     pub(super) separators: Option<(String, String)>,
-    /// Keys in alphabetical order instead of their own.
+    /// Sort keys alphabetically.
     pub(super) sort_keys: bool,
 }
 
@@ -44,7 +44,7 @@ struct Writer<'a, 't, 'e> {
 
 impl Writer<'_, '_, '_> {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
-        // Each value is paid for, and its text before it is written: at most six times its length.
+        // Each value is charged, and its text before it is written: at most six times its length.
         self.state.consume_fuel(charge::WALK)?;
         charge::bytes(self.state, value.as_str().map_or(0, |text| text.len().saturating_mul(6)))?;
         match value.kind() {

@@ -1,10 +1,10 @@
-//! Chat templates: the Jinja text of a checkpoint that turns a conversation into the prompt.
+//! Chat templates: the Jinja text of a checkpoint that renders a conversation into the prompt.
 //!
-//! Templates are written for Python's Jinja2 as the `transformers` library sets it up, so that is what they get here:
-//! block tags take the line break behind them and the blanks in front of them, loops know `break` and `continue`, values have
-//! Python's methods, `tojson` writes as `json.dumps` does, `raise_exception` refuses a conversation, `strftime_now` tells the
-//! time, and `{% generation %}` marks a stretch without changing it. A template is someone else's program: it runs with a
-//! budget of steps and cannot reach anything but the conversation.
+//! Templates are written for Python's Jinja2 as configured by the `transformers` library, and get the same here. Block
+//! tags strip the following line break and the preceding blanks, loops have `break` and `continue`, values have
+//! Python's methods, `tojson` writes like `json.dumps`, `raise_exception` refuses a conversation, `strftime_now`
+//! returns the time, and `{% generation %}` marks a section without changing it. A template is third-party code: it
+//! runs with a step budget and can access nothing but the conversation.
 
 mod charge;
 mod content;
@@ -32,21 +32,22 @@ pub use self::named::{Templates, given};
 use crate::error::TextError;
 use crate::work::{self, Bounds, Ended};
 
-/// Most steps of one rendering; vLLM stops one after 30 seconds. A long conversation with tools takes some ten thousand.
+/// Maximum steps of one rendering; vLLM stops after 30 seconds. A long conversation with tools takes about ten
+/// thousand.
 const FUEL: u64 = 10_000_000;
-/// Longest rendering. The steps end most that would take longer; this ends what costs none.
+/// Maximum time of one rendering. The step limit ends most long renderings; this ends the others.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Name of the only template in its environment.
 const NAME: &str = "chat_template";
 
-/// A compiled chat template. Rendering takes it as it is, so it can be shared.
+/// A compiled chat template. Rendering does not change it, so it can be shared.
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
     source: String,
     variables: HashSet<String>,
     format: ContentFormat,
-    /// Whether rendering tells each line.
+    /// Whether rendering reports each line.
     traced: bool,
 }
 
@@ -54,12 +55,12 @@ impl ChatTemplate {
     /// Compiles a template.
     ///
     /// # Errors
-    /// It is no Jinja, or uses what is not known here; the message names the line.
+    /// It is invalid Jinja, or uses an unknown feature; the message names the line.
     pub fn new(source: &str) -> Result<Self, TextError> {
         Self::with_clock(source, Clock::Now)
     }
 
-    /// As [`ChatTemplate::new`]; rendering calls `mark` with the number of each line that it comes to.
+    /// As [`ChatTemplate::new`]; rendering calls `mark` with the number of each line it reaches.
     pub(crate) fn traced(source: &str, mark: impl Fn(u32) + Send + Sync + 'static) -> Result<Self, TextError> {
         let mut template = Self::new(source)?;
         template.environment.add_function(trace::MARK, move |line: u32| {
@@ -70,17 +71,17 @@ impl ChatTemplate {
         Ok(template)
     }
 
-    /// As [`ChatTemplate::new`], with `strftime_now` standing still at `moment` (`2026-01-31T09:30:00`).
+    /// As [`ChatTemplate::new`], with `strftime_now` fixed at `moment` (`2026-01-31T09:30:00`).
     ///
     /// # Errors
-    /// As [`ChatTemplate::new`]; or `moment` is none.
+    /// As [`ChatTemplate::new`]; or `moment` is invalid.
     pub fn at_moment(source: &str, moment: &str) -> Result<Self, TextError> {
         Self::with_clock(source, Clock::still(moment)?)
     }
 
     fn with_clock(source: &str, clock: Clock) -> Result<Self, TextError> {
         size::check(source, syntax()?)?;
-        // Within those bounds it still nests deeper than a thread's usual stack allows.
+        // Within those limits it can still nest deeper than a thread's default stack allows.
         work::deep(|| Self::compile(source, clock))
     }
 
@@ -89,7 +90,7 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         environment.set_syntax(syntax()?);
         environment.set_fuel(Some(FUEL));
-        // The prompt is no HTML, whatever a template is called.
+        // The prompt is not HTML, whatever the template's name.
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         environment.set_unknown_method_callback(functions::method);
         functions::add(&mut environment, clock);
@@ -106,33 +107,33 @@ impl ChatTemplate {
         &self.source
     }
 
-    /// The names that the template expects from outside.
+    /// The names that the template expects from its context.
     #[must_use]
     pub fn variables(&self) -> &HashSet<String> {
         &self.variables
     }
 
-    /// In which form it reads the content of messages.
+    /// The form in which it reads message content.
     #[must_use]
     pub fn content_format(&self) -> ContentFormat {
         self.format
     }
 
-    /// Whether it knows the role `developer`, told from its text as vLLM does.
+    /// Whether it has the role `developer`, detected from its text as vLLM does.
     #[must_use]
     pub fn knows_developer(&self) -> bool {
         self.source.contains("\"developer\"") || self.source.contains("'developer'")
     }
 
-    /// The text that the template makes of `context`. It is bounded in steps and time, and ends soon after the
-    /// [`Stop`](crate::Stop) of this thread's work is told. What the engine does in one step is not bounded: a template that
-    /// nobody vouches for is rendered in a [`Sandbox`](crate::Sandbox).
+    /// Renders `context`. Steps and time are bounded, and rendering ends soon after this thread's [`Stop`](crate::Stop)
+    /// is set. A single step of the engine is not bounded: render an untrusted template in a
+    /// [`Sandbox`](crate::Sandbox).
     ///
     /// # Errors
     /// The template refuses the conversation (then the message is its own), fails on it, or does not end.
     pub fn render(&self, context: &Map<String, serde_json::Value>) -> Result<String, TextError> {
         let bounds = Bounds::current().within(LONGEST);
-        // Macros can call each other deeply.
+        // Macros can nest calls deeply.
         bounds.during(|| work::deep(|| self.evaluate(context)))
     }
 
@@ -164,7 +165,7 @@ fn syntax() -> Result<SyntaxConfig, TextError> {
     syntax.map_err(|error| TextError::new(format!("the template syntax cannot be set up: {error}")))
 }
 
-/// An error in words. What a template itself says by `raise_exception` is given as it is.
+/// Converts an error. The template's own `raise_exception` message is unchanged.
 fn told(error: &minijinja::Error, what: &str) -> TextError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut late = false;

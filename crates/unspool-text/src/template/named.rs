@@ -1,4 +1,4 @@
-//! Which of a checkpoint's templates is used.
+//! Chooses among a checkpoint's templates.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::ChatTemplate;
 use crate::error::TextError;
 
-/// The characters of which a template, but no file name, has one; vLLM's test.
+/// Characters that a template contains but a file name does not; vLLM's test.
 const TEMPLATE_SIGNS: [char; 3] = ['{', '}', '\n'];
 
-/// Templates that can be named without having the file, as in vLLM.
+/// Templates available by name without a file, as in vLLM.
 const BUILT_IN: [(&str, &str); 2] = [
     (
         "template_chatml.jinja",
@@ -29,26 +29,26 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// Adds a template; one of the same name is replaced. `place` is for messages.
+    /// Adds a template, replacing one with the same name. `place` is for messages.
     ///
     /// # Errors
-    /// What [`ChatTemplate::new`] says.
+    /// Those of [`ChatTemplate::new`].
     pub fn add(&mut self, name: &str, source: &str, place: &str) -> Result<(), TextError> {
         let template = ChatTemplate::new(source).map_err(|error| error.at(place))?;
         self.named.insert(name.to_owned(), Arc::new(template));
         Ok(())
     }
 
-    /// Adds the template that counts where no tools are given.
+    /// Adds the template for requests without tools.
     ///
     /// # Errors
-    /// What [`ChatTemplate::new`] says.
+    /// Those of [`ChatTemplate::new`].
     pub fn add_without_tools(&mut self, source: &str, place: &str) -> Result<(), TextError> {
         self.without_tools = Some(Arc::new(ChatTemplate::new(source).map_err(|error| error.at(place))?));
         Ok(())
     }
 
-    /// The template of a name.
+    /// The template with a name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Arc<ChatTemplate>> {
         self.named.get(name)
@@ -70,11 +70,11 @@ impl Templates {
     }
 }
 
-/// The text that `--chat-template` stands for: a file's; the template itself, if the text has a brace or a line break; or one of
+/// The text for `--chat-template`: a file's; the template itself, if the text has a brace or a line break; or one of
 /// `template_chatml.jinja` and `template_basic.jinja`.
 ///
 /// # Errors
-/// The text looks like a file's name, and there is no such file.
+/// The text looks like a file name, and the file does not exist.
 pub fn given(text: &str) -> Result<String, TextError> {
     let failed = match std::fs::read_to_string(Path::new(text)) {
         Ok(source) => return Ok(source),

@@ -1,6 +1,7 @@
-//! Numbers as Python writes them.
+//! Numbers in Python's notation.
 
-/// A float in JSON, as `json.dumps` has it: the shortest digits that read back, an exponent where Python has one.
+/// A float in JSON, as `json.dumps` writes it: the shortest digits that read back, with an exponent where Python has
+/// one.
 pub(super) fn json_float(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();

@@ -1,29 +1,30 @@
-//! How large and how nested a template may be. It is compiled by functions that call themselves for each level, so this is
-//! looked at before, token by token.
+//! Limits the size and nesting of a template. Recursive functions compile it, so this is checked before, token by
+//! token.
 
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
 use crate::error::TextError;
 
-/// Longest template, in bytes. The longest of the known ones has 30 kB.
+/// Maximum size of a template, in bytes. The longest known one has 30 kB.
 pub(super) const LONGEST: usize = 1 << 20;
-/// Most tokens between two braces: each can be a level of its own, as in `1+1+1` or `a|b|c`. The known ones have a hundred or two.
+/// Maximum number of tokens between two braces: each can be a nesting level, as in `1+1+1` or `a|b|c`. Known templates
+/// have up to two hundred.
 pub(super) const MOST_TOKENS: usize = 2_000;
-/// Most `elif`; each lies in the one before. The known ones have ten or twenty.
+/// Maximum number of `elif`; each nests in the previous one. Known templates have up to twenty.
 pub(super) const MOST_BRANCHES: usize = 1_000;
 
 /// Checks a template's size.
 ///
 /// # Errors
-/// It is too large or too nested; the message names the line.
+/// It is too large or too deeply nested; the message names the line.
 pub(super) fn check(source: &str, syntax: SyntaxConfig) -> Result<(), TextError> {
     if source.len() > LONGEST {
         let message = format!("the chat template has {} bytes, more than {LONGEST}", source.len());
         return Err(TextError::new(message).hint("templates of models have some kilobytes; is this the right file?"));
     }
     let (mut tokens, mut branches, mut begins) = (0, 0, false);
-    // What is no token is told by the compiler.
+    // The compiler reports invalid tokens.
     for (token, span) in machinery::tokenize(source, false, syntax).map_while(Result::ok) {
         let fault = |what: String| {
             TextError::new(format!("the chat template, line {} is too nested: {what}", span.start_line))

@@ -79,7 +79,7 @@ fn the_form_of_content_is_told_from_loops() {
     }
 }
 
-/// A sandbox is for what follows; these bounds hold everywhere.
+/// A sandbox covers the rest; these limits apply everywhere.
 #[test]
 fn size_and_depth_are_bounded() {
     let repeated =
@@ -98,7 +98,7 @@ fn size_and_depth_are_bounded() {
     ];
     for (first, again, last, cost) in kinds {
         let most = (size::MOST_TOKENS - 8) / cost;
-        // Within the bound it may be too much for the engine, which then says so; it does not end the process.
+        // Within the limit it may still be too much for the engine, which then reports an error instead of crashing.
         let _ = ChatTemplate::new(&repeated(first, again, most, last));
         for times in [size::MOST_TOKENS, 50_000] {
             let error = ChatTemplate::new(&repeated(first, again, times, last)).expect_err(again);

@@ -1,5 +1,5 @@
-//! Rendering that tells which line it is at, so that one that has to be ended can be told by its line. The engine has no hook
-//! for it; here a call is put in front of the first instruction of each line, and wherever the program jumps to.
+//! Rendering that reports the current line, so that the error for a killed rendering can name it. The engine has no
+//! hook for this; instead, a call is inserted before the first instruction of each line, and at each jump target.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use minijinja::{AutoEscape, Environment, Error, Value};
 
 use super::NAME;
 
-/// The function that is called with the line; no template can spell it.
+/// The function that receives the line; no template can spell it.
 pub(super) const MARK: &str = "@line";
 
 /// Renders the environment's template with marks.
@@ -28,7 +28,7 @@ fn marked<'source>(program: &Instructions<'source>) -> Instructions<'source> {
     let steps = || (0..).map_while(|at| Some((at, program.get(at)?)));
     let targets: HashSet<u32> = steps().filter_map(|(_, step)| target(&mut step.clone()).map(|at| *at)).collect();
     let mut out = Instructions::new(program.name(), program.source());
-    // Where each instruction, or its mark, is now.
+    // The current position of each instruction, or of its mark.
     let mut places = Vec::new();
     let mut line = None;
     for (at, step) in steps() {
@@ -61,7 +61,7 @@ fn out_len(program: &Instructions<'_>) -> u32 {
     (0..).take_while(|at| program.get(*at).is_some()).count() as u32
 }
 
-/// Where an instruction may jump to.
+/// The jump target of an instruction.
 fn target<'a>(step: &'a mut Instruction<'_>) -> Option<&'a mut u32> {
     match step {
         Instruction::Iterate(to)

@@ -1,22 +1,22 @@
-//! Where a long text can be cut for a tokenizer that takes a hundred times a text's length in memory, so that the tokens of the
-//! parts are those of the whole.
+//! Finds where to cut a long text for a tokenizer that needs a hundred times a text's length in memory, so that the
+//! tokens of the parts are those of the whole.
 //!
-//! Such a place is a blank between two words. Whether the tokenizer at hand sees one there as well is tried: what stands around
-//! it must have the same tokens in one piece and in two. A tokenizer that puts something in front of each text, or that joins
-//! words, fails that, and gets the text whole.
+//! Such a place is a blank between two words. A trial shows whether the tokenizer agrees: the text around it must have
+//! the same tokens in one piece and in two. A tokenizer that adds a prefix to each text, or that merges words, fails,
+//! and gets the text whole.
 
 use crate::error::TextError;
 
 /// Length of a piece, in bytes.
 pub(super) const PIECE: usize = 64 << 10;
-/// How far before the end of a piece is looked for a place.
+/// How far before the end of a piece to search for a place.
 const WINDOW: usize = 4 << 10;
-/// Places that are tried there.
+/// Number of places to try there.
 const TRIES: usize = 12;
-/// What stands around a place when it is tried, in bytes on each side.
+/// Size of the text around a place for the trial, in bytes on each side.
 const AROUND: usize = 96;
 
-/// Where the first piece of `text` ends; `None`: it cannot be cut, or need not be.
+/// The end of the first piece of `text`; `None`: it cannot or need not be cut.
 ///
 /// # Errors
 /// Those of `encode`.

@@ -1,21 +1,22 @@
-//! By how much a tokenizer's normalizer may multiply a text, told from its file: what it makes of a text is held in memory.
+//! The factor by which a tokenizer's normalizer may expand a text, computed from its file: the expanded text is held in
+//! memory.
 
 use serde_json::Value;
 
 use crate::error::TextError;
 
-/// Most bytes that may come of one. Decomposing characters takes eighteen, and a file that lowers letters and replaces blanks
-/// besides stays far below.
+/// Maximum number of bytes from one byte. Decomposing characters takes eighteen, and a file that also lowercases and
+/// replaces blanks stays far below.
 const MOST: u64 = 128;
-/// Most bytes that one decomposed character comes to, by one of its own.
+/// Maximum number of bytes of a decomposed character, per byte of the original.
 const DECOMPOSED: u64 = 18;
-/// Longest text that a decoder may put in the place of another, in bytes.
+/// Maximum length of a decoder's replacement text, in bytes.
 const LONGEST_REPLACEMENT: usize = 256;
 
 /// Checks a `tokenizer.json`.
 ///
 /// # Errors
-/// It multiplies text, or its decoder does.
+/// It, or its decoder, expands text too much.
 pub(super) fn check(file: &Value) -> Result<(), TextError> {
     let growth = of(file.get("normalizer").unwrap_or(&Value::Null), 0);
     if growth > MOST {
@@ -35,7 +36,7 @@ pub(super) fn check(file: &Value) -> Result<(), TextError> {
     Ok(())
 }
 
-/// How many bytes can come of one.
+/// Maximum number of bytes from one byte.
 fn of(normalizer: &Value, depth: usize) -> u64 {
     const DEEPEST: usize = 16;
     if depth > DEEPEST {
@@ -52,7 +53,7 @@ fn of(normalizer: &Value, depth: usize) -> u64 {
             // A regular expression can match between any two characters.
             _ => length("content").saturating_add(1),
         },
-        // In front of a text, not of each byte; but a text can be one byte.
+        // It comes once per text, not per byte; but a text can be one byte.
         Some("Prepend") => length("prepend").saturating_add(1),
         Some("NFD" | "NFC" | "NFKD" | "NFKC" | "Nmt" | "Precompiled") => DECOMPOSED,
         Some("ByteLevel") => 2,

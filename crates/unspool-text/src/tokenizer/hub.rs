@@ -12,18 +12,18 @@ use crate::work;
 /// A tokenizer of the Hugging Face `tokenizers` library.
 pub struct HubTokenizer {
     tokenizer: tokenizers::Tokenizer,
-    /// The same, blind to special tokens; made when it is first needed.
+    /// The same without special tokens; created on first use.
     plain: OnceLock<Box<tokenizers::Tokenizer>>,
     entries: Entries,
-    /// What is put in front of every text and behind it; `None`: it depends on the text.
+    /// The tokens added before and after every text; `None`: they depend on the text.
     around: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 impl HubTokenizer {
-    /// Reads a `tokenizer.json`. The truncation and padding that some files bring from training are left out.
+    /// Reads a `tokenizer.json`. Ignores truncation and padding that some files keep from training.
     ///
     /// # Errors
-    /// The text is no such file, or its entries cannot be told as bytes.
+    /// The text is not such a file, or the bytes of its entries are unknown.
     pub fn new(json: &str) -> Result<Self, TextError> {
         let file: Value = serde_json::from_str(json)
             .map_err(|error| TextError::new(format!("this is no tokenizer.json: {error}")))?;
@@ -65,7 +65,7 @@ fn encode(tokenizer: &tokenizers::Tokenizer, text: &str, add_special: bool) -> R
     Ok(encoding.get_ids().to_vec())
 }
 
-/// What a tokenizer puts around texts, told from two of them.
+/// The tokens that a tokenizer adds around texts, found by comparing two of them.
 fn around(tokenizer: &tokenizers::Tokenizer) -> Option<(Vec<u32>, Vec<u32>)> {
     let of = |text: &str| {
         let (bare, with) = (encode(tokenizer, text, false).ok()?, encode(tokenizer, text, true).ok()?);
@@ -106,7 +106,7 @@ impl Tokenizer for HubTokenizer {
     }
 
     fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
-        // The library passes over ids that it does not know.
+        // The library skips unknown ids.
         if let Some(id) = ids.iter().find(|id| self.entries.bytes(**id).is_none()) {
             return Err(TextError::new(format!("the vocabulary has no token {id}")));
         }
@@ -121,19 +121,19 @@ impl fmt::Debug for HubTokenizer {
     }
 }
 
-/// How a vocabulary spells the bytes of its entries: what a decoder does to one token, wherever it stands. (What it does at the
-/// start of a text alone is left out: a reply begins in the middle of one.)
+/// How a vocabulary spells the bytes of its entries: the effect of a decoder on one token, wherever it occurs. (Effects
+/// only at the start of a text are ignored, because a reply begins in the middle of one.)
 #[derive(Debug, Default)]
 struct Spelling {
     /// Every byte is a letter of its own (GPT-2's alphabet).
     letters: bool,
     /// `<0xE2>` is a byte.
     hexadecimal: bool,
-    /// Texts that stand for others, in order.
+    /// Texts and their replacements, in order.
     replaced: Vec<(String, String)>,
-    /// This in front of a token glues it to the one before; without it there is a blank.
+    /// A prefix that attaches a token to the previous one; without it there is a blank.
     glue: Option<String>,
-    /// This behind a token is a blank.
+    /// A suffix that means a blank.
     suffix: Option<String>,
 }
 
@@ -198,7 +198,8 @@ fn unknown(what: &str) -> TextError {
     TextError::new(format!("the tokenizer has {what}, which cannot be told token by token"))
 }
 
-/// The byte that a letter of GPT-2's alphabet stands for: printable Latin-1 for itself, the others from U+0100 on.
+/// The byte of a letter in GPT-2's alphabet: printable Latin-1 letters are themselves, the others follow from U+0100
+/// on.
 fn byte_of_letter(letter: char) -> Option<u8> {
     let code = u32::from(letter);
     match code {
@@ -226,7 +227,7 @@ pub(super) fn added_tokens(config: &Value) -> Vec<(String, u32, bool)> {
     entries.filter_map(entry).collect()
 }
 
-/// The text of a token, which is written as text or as an object.
+/// The text of a token, given as text or as an object.
 pub(crate) fn token_text(token: Option<&Value>) -> Option<String> {
     let token = token?;
     token.as_str().or_else(|| token.get("content")?.as_str()).map(str::to_owned)
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(steps, text);
     }
 
-    /// Words with a blank in front as one entry each, the way of SentencePiece's models.
+    /// Words with a leading blank as one entry each, as in SentencePiece models.
     fn pieces(normalizer: &Value, pre_tokenizer: &Value) -> String {
         let mut vocab = vec![json!(["<unk>", 0.0]), json!(["<s>", 0.0])];
         for word in ["tide", "keel", "oak", "ti", "de", "▁", "a", "e", "k"] {
@@ -320,7 +321,7 @@ mod tests {
         .to_string()
     }
 
-    /// A long text of words, lines and blanks, and signs that are special tokens to some.
+    /// A long text of words, lines, blanks, and signs that are special tokens for some.
     fn long_text() -> String {
         let mut state = 7_u64;
         let mut out = String::new();

@@ -1,5 +1,5 @@
-//! Byte-pair merging by rank: of all neighbours that are an entry together, those of the lowest rank are joined first, the
-//! leftmost of equals before the others, until no two are one.
+//! Byte-pair merging by rank: of all neighbours that form an entry, those of the lowest rank are joined first, and the
+//! leftmost of equal ones, until none remain.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,7 +9,7 @@ pub(super) type Ranks = HashMap<Box<[u8]>, u32>;
 
 const NONE: usize = usize::MAX;
 
-/// The ends of one part, and its neighbours' numbers.
+/// The end of a part, and the indices of its neighbours.
 #[derive(Clone, Copy)]
 struct Part {
     end: usize,
@@ -18,7 +18,7 @@ struct Part {
     joined: bool,
 }
 
-/// Appends the ids of `piece`. Time is that of sorting, also for pieces without any border. `None`: a byte has no entry.
+/// Appends the ids of `piece`, in the time of a sort, even for pieces without boundaries. `None`: a byte has no entry.
 pub(super) fn merge(ranks: &Ranks, piece: &[u8], out: &mut Vec<u32>) -> Option<()> {
     if piece.is_empty() {
         return Some(());
@@ -27,7 +27,7 @@ pub(super) fn merge(ranks: &Ranks, piece: &[u8], out: &mut Vec<u32>) -> Option<(
         out.push(*id);
         return Some(());
     }
-    // A part is named by where it begins.
+    // A part is identified by its start.
     let part = |at: usize| Part {
         end: at + 1,
         before: at.checked_sub(1).unwrap_or(NONE),
@@ -65,7 +65,7 @@ pub(super) fn merge(ranks: &Ranks, piece: &[u8], out: &mut Vec<u32>) -> Option<(
     Some(())
 }
 
-/// Notes that the part at `at` and the one behind it can be joined.
+/// Queues the pair of the part at `at` and the next one, if they can be joined.
 fn offer(ranks: &Ranks, piece: &[u8], parts: &[Part], at: usize, pairs: &mut BinaryHeap<Reverse<(u32, usize, usize)>>) {
     let after = parts[at].after;
     if after == NONE {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// The rule, word for word.
+    /// The direct implementation of the rule.
     fn slowly(ranks: &Ranks, piece: &[u8]) -> Vec<u32> {
         let mut parts: Vec<Vec<u8>> = piece.iter().map(|byte| vec![*byte]).collect();
         loop {

@@ -1,4 +1,4 @@
-//! Tokenizers: from text to token ids, and from an id to the bytes that it stands for.
+//! Tokenizers: from text to token ids, and from an id to its bytes.
 //!
 //! | file of the checkpoint | how it is read |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `tekken.json` | [`RankTokenizer`]: Mistral's own form |
 //! | `*.tiktoken`, `tiktoken.model`, `tokenizer.model` | [`RankTokenizer`]: one entry a line, its bytes in base64 and its rank |
 //!
-//! Every entry has bytes of its own, whatever stands around it, so a reply can be put together token by token.
+//! Every entry has its own bytes, independent of its neighbours, so a reply can be assembled token by token.
 
 mod cut;
 mod growth;
@@ -27,25 +27,25 @@ use crate::error::TextError;
 use crate::utf8::Utf8Decoder;
 use crate::work;
 
-/// Turns text into token ids.
+/// Converts text to token ids.
 pub trait Tokenizer: fmt::Debug + Send + Sync {
-    /// The ids of a text. Special tokens that the text spells out are read as such; with `add_special` the tokenizer also adds
+    /// The ids of a text. Special tokens spelled in the text count as such; with `add_special` the tokenizer also adds
     /// those that it puts around any text (such as the beginning of a sequence).
     ///
     /// # Errors
-    /// The tokenizer has no entry for a part of the text, and none for the unknown either.
+    /// The tokenizer has no entry for a part of the text, and no unknown token.
     fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TextError>;
 
-    /// The ids of a text in which nothing is a special token, whatever it spells.
+    /// The ids of a text without special tokens, whatever it spells.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
     fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TextError>;
 
-    /// What is known of its entries.
+    /// The known entries.
     fn entries(&self) -> &Entries;
 
-    /// An entry as the tokenizer's file spells it (`Ġtide`), where it has a spelling of its own; else as text.
+    /// An entry in the file's own spelling (`Ġtide`), or else as text.
     fn spelling(&self, id: u32) -> Option<String> {
         self.entries().bytes(id).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
@@ -53,7 +53,7 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     /// The text of a sequence of ids, special tokens included.
     ///
     /// # Errors
-    /// An id that is no entry.
+    /// An id without an entry.
     fn decode(&self, ids: &[u32]) -> Result<String, TextError> {
         let mut decoder = Detokenizer::default();
         let mut text = String::new();
@@ -68,7 +68,7 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     }
 }
 
-/// What stands for a tokenizer where there is none: it has no entries.
+/// Replaces a missing tokenizer: it has no entries.
 #[derive(Debug, Default)]
 pub struct NoTokenizer {
     entries: Entries,
@@ -89,16 +89,16 @@ impl Tokenizer for NoTokenizer {
     }
 }
 
-/// Steps of long work between two looks at whether it may go on.
+/// Number of steps of long work between two checks for a stop.
 const STRETCH: usize = 4096;
 
-/// Tries a tokenizer once: a file can be well formed and its tokenizer still fail on every text, or give ids that its vocabulary
-/// does not have.
+/// Tries a tokenizer once: a file can be well-formed and its tokenizer still fail on every text, or return ids that its
+/// vocabulary does not have.
 ///
 /// # Errors
-/// It has no tokens for any text, or such ids.
+/// It returns no tokens for any text, or invalid ids.
 pub(crate) fn try_out(tokenizer: &dyn Tokenizer) -> Result<(), TextError> {
-    /// Texts of which every vocabulary has at least one.
+    /// Every vocabulary has at least one of these texts.
     const TEXTS: [&str; 4] = ["a", "Hello, 12 words.", " the\n", "\u{e9}\u{4e2d}\u{1f6f6}"];
     let mut fault = TextError::new("it has no tokens for any text");
     let mut works = false;
@@ -115,7 +115,7 @@ pub(crate) fn try_out(tokenizer: &dyn Tokenizer) -> Result<(), TextError> {
     if works { Ok(()) } else { Err(fault) }
 }
 
-/// Joins the bytes of one token after the other to text; a character that is not complete waits for its next bytes.
+/// A detokenizer: joins the bytes of successive tokens to text; an incomplete character waits for its next bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Detokenizer {
     decoder: Utf8Decoder,
@@ -125,7 +125,7 @@ impl Detokenizer {
     /// Appends the text of the next token, as far as it is certain.
     ///
     /// # Errors
-    /// The id is no entry; what waits goes on waiting.
+    /// The id has no entry; waiting bytes keep waiting.
     pub fn push(&mut self, entries: &Entries, id: u32, out: &mut String) -> Result<(), TextError> {
         let bytes = entries.bytes(id).ok_or_else(|| {
             TextError::new(format!("the vocabulary has no token {id}"))
@@ -135,7 +135,7 @@ impl Detokenizer {
         Ok(())
     }
 
-    /// The sequence is over: half a character that still waits becomes one U+FFFD.
+    /// Ends the sequence: a partial character becomes one U+FFFD.
     pub fn finish(&mut self, out: &mut String) {
         self.decoder.finish(out);
     }
@@ -150,25 +150,25 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The bytes that an id stands for; those of a special token are its text.
+    /// The bytes of an id; those of a special token are its text.
     #[must_use]
     pub fn bytes(&self, id: u32) -> Option<&[u8]> {
         self.bytes.get(usize::try_from(id).ok()?)?.as_deref()
     }
 
-    /// One more than the highest id.
+    /// The highest id plus one.
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The texts that are one entry wherever they stand, special or not, with their ids.
+    /// The texts that are always one entry, special or not, with their ids.
     #[must_use]
     pub fn added(&self) -> &HashMap<String, u32> {
         &self.added
     }
 
-    /// Those of them that are special: a tokenizer that hides special tokens hides these.
+    /// The special ones among them, which a tokenizer can hide.
     #[must_use]
     pub fn special(&self) -> &[String] {
         &self.special
@@ -181,7 +181,7 @@ impl Entries {
     }
 
     fn set(&mut self, id: u32, bytes: &[u8]) -> Result<(), TextError> {
-        // An id far beyond every vocabulary would take memory for nothing.
+        // An id far beyond every vocabulary would waste memory.
         const HIGHEST: usize = 1 << 22;
         let at = usize::try_from(id).ok().filter(|at| *at < HIGHEST);
         let at = at.ok_or_else(|| TextError::new(format!("the entry of the id {id} is beyond every vocabulary")))?;

@@ -1,6 +1,7 @@
-//! Where a text is cut before its pieces are merged: the patterns of tokenizers that keep theirs in code, not in a file.
+//! How a text is split before its pieces are merged: the patterns of tokenizers that have theirs in code, not in a
+//! file.
 
-/// Upper- and lower-case words apart, numbers of up to three digits: GPT-4o's pattern, also Llama 4's.
+/// Splits words by case, and numbers into up to three digits: GPT-4o's pattern, also Llama 4's.
 pub(super) const WORDS_BY_CASE: &str = concat!(
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",

@@ -10,7 +10,7 @@ use super::{Entries, STRETCH, Tokenizer};
 use crate::error::TextError;
 use crate::work;
 
-/// A tokenizer that cuts text by a pattern and merges the bytes of each piece by rank.
+/// A tokenizer that splits text by a pattern and merges the bytes of each piece by rank.
 pub struct RankTokenizer {
     pub(super) ranks: Ranks,
     pub(super) pattern: Regex,
@@ -19,12 +19,12 @@ pub struct RankTokenizer {
     finder: AhoCorasick,
     /// Their ids.
     added: Vec<u32>,
-    /// What `add_special` puts in front.
+    /// The token that `add_special` prepends.
     pub(super) first: Option<u32>,
 }
 
 impl RankTokenizer {
-    /// Puts a tokenizer together from its ordinary entries (bytes, id) and the texts that are added to them.
+    /// Builds a tokenizer from its ordinary entries (bytes, id) and its added texts.
     pub(super) fn assemble(
         ordinary: Vec<(Box<[u8]>, u32)>,
         added: &[(String, u32, bool)],

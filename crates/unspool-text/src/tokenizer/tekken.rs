@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::TextError;
 use super::ranks::RankTokenizer;
 
-/// The special tokens of files that do not list theirs, by id; the others are called after their number.
+/// The special tokens of files that do not list theirs, by id; the others are named by their number.
 const OLDER_SPECIAL: [&str; 20] = [
     "<unk>",
     "<s>",
@@ -33,7 +33,7 @@ const OLDER_SPECIAL: [&str; 20] = [
     "[TOOL_CONTENT]",
 ];
 
-/// Most special tokens; published files have a thousand.
+/// Maximum number of special tokens; published files have a thousand.
 const MOST_SPECIAL: u32 = 1 << 16;
 
 #[derive(Deserialize)]
@@ -70,10 +70,10 @@ fn yes() -> bool {
 }
 
 impl RankTokenizer {
-    /// Reads a `tekken.json`. The ids of ordinary entries begin behind those of the special ones.
+    /// Reads a `tekken.json`. The ids of ordinary entries follow those of the special ones.
     ///
     /// # Errors
-    /// The text is no such file.
+    /// The text is not such a file.
     pub fn tekken(text: &str) -> Result<Self, TextError> {
         let file: File =
             serde_json::from_str(text).map_err(|error| TextError::new(format!("this is no tekken.json: {error}")))?;

@@ -1,4 +1,4 @@
-//! tiktoken's files: one entry a line, its bytes in base64 and its rank.
+//! tiktoken's files: one entry per line, with its bytes in base64 and its rank.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,10 +8,11 @@ use super::ranks::RankTokenizer;
 use super::{TextError, pattern};
 
 impl RankTokenizer {
-    /// Reads a tiktoken file. The added texts and the class, which says how text is cut, come from `tokenizer_config.json`.
+    /// Reads a tiktoken file. The added texts and the class, which determines how text is split, come from
+    /// `tokenizer_config.json`.
     ///
     /// # Errors
-    /// A line is no entry, or the class is not known.
+    /// An invalid line, or an unknown class.
     pub fn tiktoken(ranks: &str, config: &Value) -> Result<Self, TextError> {
         let mut ordinary = Vec::new();
         for (number, line) in ranks.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -28,12 +28,21 @@ impl Flow<'_> {
             self.begin_text(end);
             return;
         }
-        if self.is_doubled(pattern, last, marker) {
-            self.pos = end;
-            return;
-        }
+        let is_doubled = self.is_doubled(pattern, last, marker);
         match pattern.action {
-            Action::OpenThought => self.open_thought(pattern, marker, end),
+            // A second body marker would begin another message.
+            Action::Body | Action::BodyAgain if is_doubled => self.pos = end,
+            Action::BodyAgain => {
+                self.s.fresh = false;
+                self.give(end);
+            }
+            Action::OpenThought => {
+                if self.s.place == Place::Reason && !is_doubled && !self.tables.words.into_content {
+                    let text = pattern.literal.text();
+                    self.repaired(self.offset(marker), text, "", "this opener stands inside the thought that is open");
+                }
+                self.open_thought(pattern, marker, end);
+            }
             Action::CloseThought => self.close_thought(pattern, marker, end),
             Action::EndThoughtKeep | Action::EndThoughtDrop => self.end_thought(pattern, marker, end),
             Action::OpenFrame | Action::CloseFrame => self.frame(pattern, marker, end),
@@ -61,8 +70,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Whether a marker that counts once repeats at `marker`, directly after itself. If so, reports it and returns
-    /// true: it has no effect.
+    /// Whether a marker that counts once repeats at `marker`, directly after itself. If so, reports it.
     fn is_doubled(&mut self, pattern: &Pattern, last: Option<usize>, marker: usize) -> bool {
         let tables = self.tables;
         if !pattern.action.is_single() || self.s.place == Place::Raw {
@@ -73,8 +81,7 @@ impl Flow<'_> {
             return false;
         }
         self.repeated(self.offset(marker), pattern.literal.text());
-        // A second body marker would begin another message.
-        pattern.action == Action::Body
+        true
     }
 
     /// The place where the answer's text continues.

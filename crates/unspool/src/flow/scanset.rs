@@ -34,6 +34,8 @@ pub(crate) enum Action {
     CloseCall,
     /// The message's body begins (channels).
     Body,
+    /// A body's marker in a body (channels): it counts once if it repeats the one that opened the body, and is text otherwise.
+    BodyAgain,
     /// The message ends (channels).
     EndMessage,
     /// The next message's header begins (channels).
@@ -45,7 +47,7 @@ impl Action {
     pub(crate) fn is_single(self) -> bool {
         match self {
             Self::OpenThought | Self::CloseThought | Self::OpenFrame | Self::CloseFrame => true,
-            Self::Header | Self::Body | Self::EndMessage => true,
+            Self::Header | Self::Body | Self::BodyAgain | Self::EndMessage => true,
             Self::EndThoughtKeep | Self::EndThoughtDrop | Self::Drop | Self::DropCloser => false,
             Self::Open(_) | Self::CloseBlock | Self::CloseCall | Self::NextMessage => false,
         }

@@ -398,6 +398,8 @@ impl Builder<'_> {
         let mut next = roles(&starts, Action::NextMessage);
         if let Some((role, call_header)) = bare {
             next.extend(body.iter().cloned().chain([(role, Action::Open(call_header))]));
+        } else {
+            next.extend(body.iter().map(|(role, _)| (role.clone(), Action::BodyAgain)));
         }
         Some(Messages { body, end: roles(&words.end, Action::EndMessage), next, unframed: words.unframed })
     }

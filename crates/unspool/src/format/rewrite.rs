@@ -7,6 +7,7 @@ use toml::{Table, Value};
 
 use super::object::{Keys, Listed, Unfolded, unfold};
 use crate::explanation::Explanation;
+use crate::suggest::{did_you_mean, near};
 
 /// A key and its error.
 pub(super) type Fault = (String, Explanation);
@@ -66,7 +67,11 @@ fn header_of_messages(table: &mut Table) -> Result<(), Fault> {
             Some("role") => return Err(wrong("`{role}` must be the first slot")),
             Some(slot @ ("channel" | "to" | "type")) if key.is_some() => slot,
             Some("channel" | "to" | "type") => return Err(wrong("`{role}` must be the first slot")),
-            Some(other) => return Err(wrong(&format!("unknown slot `{{{other}}}`"))),
+            Some(other) => {
+                let (key, told) = wrong(&format!("unknown slot `{{{other}}}`"));
+                let near = did_you_mean(&near(other, ["role", "channel", "to", "type"]));
+                return Err((key, Explanation { hint: near.or(told.hint), ..told }));
+            }
             None => "body",
         };
         channels.insert(at.into(), Value::String(marker.trim().to_owned()));
@@ -347,6 +352,8 @@ mod tests {
             let mut table: Table = toml::from_str(&format!("channels.header = \"{header}\"")).unwrap();
             let (key, told) = rewrite(&mut table).unwrap_err();
             assert!(key == "channels.header" && told.message.starts_with(what), "{header}: {told:?}");
+            let near = told.hint.as_deref().is_some_and(|hint| hint.contains("did you mean `channel`?"));
+            assert_eq!(near, header.contains("chanel"), "{told:?}");
         }
     }
 

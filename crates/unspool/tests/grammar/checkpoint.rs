@@ -54,7 +54,8 @@ fn templates() -> Vec<(&'static str, Value, Vec<&'static str>)> {
             marks.clone(),
         ),
         ("tags behind a name", of(&thinking, answer.clone(), in_name), marks.clone()),
-        ("JSON behind a name", of(&thinking, answer, json_in_name), marks),
+        ("JSON behind a name", of(&thinking, answer, json_in_name), marks.clone()),
+        ("one function", of(&thinking, json!({}), acts(function("tide", "{content}"), "json", false)), marks),
     ]
 }
 
@@ -122,4 +123,14 @@ fn what_is_no_literal_is_refused_and_said() {
     let request = super::request(&json!({"tools": tools, "tool_choice": "required"}));
     let error = pair(&template, false).grammar(&request, &Options::default()).unwrap_err();
     assert!(error.message.contains("response_template") && error.hint.is_some(), "{error:?}");
+}
+
+#[test]
+fn a_template_that_calls_one_function_demands_no_other() {
+    let calls = json!({"open": "<lamp>", "close": "</lamp>", "content": "json", "transform": {"name": "set_lamp", "arguments": "{content}"}});
+    let template = json!({"start_anchor": "<s>", "fields": {"content": {}, "tool_calls": calls}});
+    let tools = json!([{"type": "function", "function": {"name": "tide", "parameters": {}}}]);
+    let request = super::request(&json!({"tools": tools, "tool_choice": "required"}));
+    let error = pair(&template, false).grammar(&request, &Options::default()).unwrap_err();
+    assert!(error.message.contains("`set_lamp`") && error.hint.is_some(), "{error:?}");
 }

@@ -180,6 +180,13 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     def _fields(self, request: Any) -> dict[str, Any]:
         return _setup.fields(request, self.tools, self._kwargs)
 
+    def _fields_of_calls(self, request: Any) -> dict[str, Any]:
+        """The same for an output. Who asks a tool parser wants calls, also where the tools are not known: then `none` is but the default."""
+        fields = self._fields(request)
+        if not fields["tools"]:
+            fields |= {"tool_choice": None, "calls_wanted": True}
+        return fields
+
     def adjust_request(self, request: Any) -> Any:
         fields = self._fields(request)
         _adjust.constrain_calls(self.pair, request, fields)
@@ -224,7 +231,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return ""
 
     def _new(self, request: Any) -> Reply:
-        return Reply(self.pair.parser(request=self._fields(request), start="content"))
+        return Reply(self.pair.parser(request=self._fields_of_calls(request), start="content"))
 
     # The state that the contract keeps
 

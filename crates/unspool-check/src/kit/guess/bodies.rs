@@ -1,4 +1,4 @@
-//! Bodies of calls that are no tags: objects, JSON behind a name, keyword arguments, literals.
+//! Bodies of calls without tags: objects, JSON after a name, keyword arguments, literals.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{Calls, Core, Found};
 
-/// Keys under which models write the function's name.
+/// Keys that models use for the function's name.
 const NAME_KEYS: [&str; 10] =
     ["name", "tool_name", "function", "tool", "function_name", "fn", "action", "do", "call", "api"];
-/// Keys under which they write the arguments.
+/// Keys that they use for the arguments.
 const ARGUMENT_KEYS: [&str; 12] = [
     "arguments",
     "parameters",
@@ -24,10 +24,10 @@ const ARGUMENT_KEYS: [&str; 12] = [
     "inputs",
     "parameter",
 ];
-/// Keys under which they write the call's id.
+/// Keys that they use for the call's id.
 const ID_KEYS: [&str; 5] = ["id", "tool_call_id", "call_id", "no", "index"];
 
-/// The JSON values of a text that are no parts of others, with their places.
+/// The outermost JSON values in a text, with their ranges.
 fn values(text: &str) -> Vec<(Range<usize>, Value)> {
     let (mut out, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
@@ -68,7 +68,7 @@ pub(super) fn objects(text: &str, tools: &[String]) -> Option<Calls> {
             continue;
         }
         for (_, name, arguments) in read {
-            // The calls of one list have one place.
+            // The calls of one list share a range.
             calls.found.push(Found { at: at.clone(), name, arguments });
         }
     }
@@ -102,7 +102,7 @@ fn object_call(value: &Value, tools: &[String]) -> Option<Read> {
         let template = if usual { "{envelope}".to_owned() } else { format!("{{{}}}", parts.join(", ")) };
         return Some((template, name.as_str()?.to_owned(), arguments.as_object()?.clone()));
     }
-    // The name is the key: only where it is known to be one.
+    // The name is the key, only if it is known to be a name.
     let (name, arguments) = object
         .iter()
         .next()
@@ -110,7 +110,7 @@ fn object_call(value: &Value, tools: &[String]) -> Option<Read> {
     Some(("{{name}: {json}}".to_owned(), name.clone(), arguments.as_object()?.clone()))
 }
 
-/// The identifier at the end of a text, with its place.
+/// The identifier at the end of a text, with its position.
 fn identifier_at_end(text: &str) -> Option<(usize, &str)> {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let start =
@@ -119,7 +119,7 @@ fn identifier_at_end(text: &str) -> Option<(usize, &str)> {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some((start, word))
 }
 
-/// A name, and JSON behind it.
+/// A name followed by JSON.
 pub(super) fn json(text: &str, tools: &[String]) -> Option<Calls> {
     let mut out: Option<Calls> = None;
     for (at, value) in values(text).into_iter().filter(|(_, value)| value.is_object()) {
@@ -135,7 +135,7 @@ pub(super) fn json(text: &str, tools: &[String]) -> Option<Calls> {
     out
 }
 
-/// The name in front of a body, and what stands between them.
+/// The name before a body, and the text between them.
 fn name_before(head: &str, tools: &[String]) -> Option<(usize, String, String)> {
     let near = &head[head.len().saturating_sub(120).max(floor(head, head.len().saturating_sub(120)))..];
     let base = head.len() - near.len();
@@ -144,7 +144,7 @@ fn name_before(head: &str, tools: &[String]) -> Option<(usize, String, String)> 
         return (!between.starts_with(|c: char| c.is_alphanumeric()))
             .then(|| (base + at, tool.clone(), between.to_owned()));
     }
-    // Without the tools' names: directly in front, or behind a mark.
+    // Without known tool names: directly before the body, or after a marker.
     let mut end = near.len();
     loop {
         let before = near[..end].trim_end();
@@ -183,11 +183,11 @@ pub(super) fn kwargs(text: &str) -> Option<Calls> {
         out.found.push(Found { at: start..close, name: name.to_owned(), arguments });
         from = close + 1;
     }
-    // A call without arguments is any word with brackets; it counts beside others only.
+    // Any word with brackets looks like a call without arguments; it counts only next to others.
     out.found.iter().any(|found| !found.arguments.is_empty()).then_some(out)
 }
 
-/// `a=1, b='x'` as names and values; values that are no simple literals stay text.
+/// `a=1, b='x'` as names and values; values that are not simple literals stay text.
 fn keywords(text: &str) -> Option<Map<String, Value>> {
     let mut out = Map::new();
     for part in split(text) {
@@ -240,7 +240,7 @@ fn split(text: &str) -> Vec<&str> {
     out
 }
 
-/// Where the bracket at `open` is closed, outside of quotes.
+/// The position where the bracket at `open` closes, outside of quotes.
 fn closing(text: &str, open: usize, close: char) -> Option<usize> {
     let opens = text[open..].chars().next()?;
     let (mut depth, mut quote, mut escaped) = (0_i32, None, false);
@@ -264,7 +264,7 @@ fn closing(text: &str, open: usize, close: char) -> Option<usize> {
     None
 }
 
-/// Literals with names without quotes: `tide{harbour:<|"|>Looe<|"|>,days:3}`.
+/// Literals with unquoted names: `tide{harbour:<|"|>Looe<|"|>,days:3}`.
 pub(super) fn literals(text: &str) -> Option<Calls> {
     let mut out: Option<Calls> = None;
     let mut from = 0;
@@ -292,7 +292,7 @@ pub(super) fn literals(text: &str) -> Option<Calls> {
     out
 }
 
-/// The delimiter of strings: the mark behind some colon, which stands there twice.
+/// The delimiter of strings: a marker after a colon that occurs there twice.
 fn delimiter(inner: &str) -> Option<String> {
     let mut rest = inner;
     while let Some(colon) = rest.find(':') {
@@ -310,7 +310,7 @@ fn delimiter(inner: &str) -> Option<String> {
     None
 }
 
-/// The end of a body of literals, and its arguments on the top level; other values than strings stay as far as they are JSON.
+/// The end of a body of literals, and its top-level arguments; values other than strings stay if they are JSON.
 fn literal_body(text: &str, open: usize, string: &str) -> Option<(usize, Map<String, Value>)> {
     let (mut at, mut depth, mut out) = (open, 0_i32, Map::new());
     let mut key_from = open + 1;

@@ -1,8 +1,8 @@
-//! The marks around calls.
+//! The markers around calls.
 
 use std::ops::Range;
 
-/// What stands around each call, and around all.
+/// The markers around each call, and around all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outer {
     pub(super) open: String,
@@ -11,7 +11,7 @@ pub(super) struct Outer {
     pub(super) block: Option<(String, String)>,
 }
 
-/// The marks around the cores of some calls.
+/// The markers around the cores of some calls.
 pub(super) fn around(text: &str, cores: &[Range<usize>]) -> Outer {
     let (Some(first), Some(last)) = (cores.first(), cores.last()) else { return Outer::default() };
     let open = &text[start_of_marks(text, first.start)..first.start];
@@ -22,7 +22,7 @@ pub(super) fn around(text: &str, cores: &[Range<usize>]) -> Outer {
     };
     let own_open = common_suffix(open, gap);
     let own_close = common_prefix(close, gap);
-    // What the next call opens with must not be taken for what this one closes with.
+    // The next call's opener must not count as this call's closer.
     let own_close = &own_close[..own_close.len().min(gap.len() - own_open.len())];
     let own_close = &own_close[..border(own_close, own_close.len())];
     let between = &gap[own_close.len()..gap.len() - own_open.len()];
@@ -37,7 +37,7 @@ pub(super) fn around(text: &str, cores: &[Range<usize>]) -> Outer {
     }
 }
 
-/// One call says nothing of blocks, but for a list of Python calls.
+/// One call shows no block, except for a list of Python calls.
 fn single(open: &str, close: &str) -> Outer {
     if let (Some(before), Some(behind)) = (open.strip_suffix('['), close.strip_prefix(")]")) {
         let block = (format!("{before}["), format!("]{behind}"));
@@ -46,8 +46,8 @@ fn single(open: &str, close: &str) -> Outer {
     Outer { open: open.to_owned(), close: close.to_owned(), ..Outer::default() }
 }
 
-/// Where the marks in front of a place begin: tags, words in brackets, a fence, and what is glued to them; with the white space
-/// in front of the first.
+/// The start of the markers before a position: tags, words in brackets, a fence, and attached words; including the
+/// white space before the first.
 fn start_of_marks(text: &str, at: usize) -> usize {
     let mut start = at;
     loop {
@@ -66,13 +66,13 @@ fn start_of_marks(text: &str, at: usize) -> usize {
     if lead == 0 { start } else { lead }
 }
 
-/// The start of a tag, whole or open, at the end of a text.
+/// The start of a tag, complete or open, at the end of a text.
 fn tag_before(text: &str) -> Option<usize> {
     if text.ends_with(['>', ']']) {
         let opens = if text.ends_with('>') { '<' } else { '[' };
         let at = text.rfind(opens)?;
         let inner = &text[at + 1..text.len() - 1];
-        // Words in brackets are a mark, sentences are none.
+        // Words in brackets are a marker, sentences are not.
         return (inner.len() < 80
             && !inner.contains(['\n', '<', '>'])
             && !inner.trim().is_empty()
@@ -82,7 +82,7 @@ fn tag_before(text: &str) -> Option<usize> {
     if text.ends_with('[') {
         return Some(text.len() - 1);
     }
-    // A tag that goes on with what follows: `<do fn="`, `<function=`.
+    // A tag that continues with the following text: `<do fn="`, `<function=`.
     let at = text.rfind('<')?;
     let open = &text[at..];
     (open.len() < 80 && !open.contains(['>', '\n']) && open.ends_with(['=', '"', '\'', ':', '/'])).then_some(at)
@@ -93,19 +93,19 @@ fn fence_before(text: &str) -> Option<usize> {
     text[line..].trim_start().starts_with("```").then(|| line + text[line..].find("```").unwrap_or(0))
 }
 
-/// A word that ends in a colon or a dot, directly behind a mark or at the beginning of a line: `call:`, `functions.`.
+/// A word that ends in a colon or a dot, directly after a marker or at the start of a line: `call:`, `functions.`.
 fn glued_before(text: &str) -> Option<usize> {
     let word = text.strip_suffix([':', '.', '#', '@'])?;
     let start = word
         .rfind(|c: char| !c.is_alphanumeric() && c != '_')
         .map_or(0, |at| at + word[at..].chars().next().map_or(1, char::len_utf8));
-    // A word that ends in a dot is the end of a sentence where no mark stands before it.
+    // A word that ends in a dot without a marker before it ends a sentence.
     let marked = text[..start].ends_with(['>', ']'])
         || text.ends_with(':') && (text[..start].is_empty() || text[..start].ends_with('\n'));
     (marked && start < word.len()).then_some(start)
 }
 
-/// Where the marks behind a place end.
+/// The end of the markers after a position.
 fn end_of_marks(text: &str, at: usize) -> usize {
     let mut end = at;
     while let Some(next) = mark_behind(text, end) {
@@ -138,7 +138,7 @@ fn mark_behind(text: &str, at: usize) -> Option<usize> {
 fn common_suffix<'a>(a: &'a str, b: &str) -> &'a str {
     let same: usize = a.chars().rev().zip(b.chars().rev()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
     let start = a.len() - same;
-    // It begins where a mark does.
+    // It begins at the start of a marker.
     let at = (start..=a.len()).find(|at| a.is_char_boundary(*at) && begins_mark(a, *at)).unwrap_or(a.len());
     &a[at..]
 }
@@ -155,7 +155,7 @@ fn common_prefix<'a>(a: &'a str, b: &str) -> &'a str {
     &a[..border(a, same)]
 }
 
-/// The last place up to `most` behind a mark.
+/// The last position up to `most` after a marker.
 fn border(text: &str, most: usize) -> usize {
     let ends = |at: &usize| {
         *at == 0

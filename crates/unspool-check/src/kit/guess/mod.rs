@@ -1,7 +1,7 @@
-//! Guesses how an output writes thoughts and calls.
+//! Guesses how an output writes reasoning and calls.
 //!
-//! First what lies inside a call is looked for, in each of the six argument syntaxes; then the marks around it. Of several calls
-//! what they have in common belongs to each, and the rest to the block around all.
+//! It first searches for the inside of a call, in each of the six argument syntaxes, and then for the markers around
+//! it. What several calls have in common belongs to each call, and the rest to the block around all.
 
 mod bodies;
 mod marks;
@@ -14,26 +14,26 @@ use serde_json::{Map, Value};
 
 pub(super) use thought::{Thought, thought};
 
-/// Longest output that is guessed at.
+/// Maximum size of an output to guess from.
 pub(super) const LONGEST: usize = 64 << 10;
 
-/// What stands inside a call, as a template.
+/// The inside of a call, as a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Core {
-    /// From the name on, or the object around it: `{name}:{json}`.
+    /// Starting with the name or the object around it: `{name}:{json}`.
     pub(super) template: String,
     /// `tools.param`
     pub(super) param: Option<String>,
     /// `tools.literals.string`
     pub(super) string: Vec<String>,
-    /// What the syntax is called, for people.
+    /// The syntax's description.
     pub(super) syntax: &'static str,
 }
 
 /// A call in the output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
-    /// Where the core stands.
+    /// The range of the core.
     pub(super) at: Range<usize>,
     pub(super) name: String,
     /// The arguments, as far as they are known without types.
@@ -56,12 +56,12 @@ pub(super) struct Shape {
     pub(super) param: Option<String>,
     pub(super) string: Vec<String>,
     pub(super) syntax: &'static str,
-    /// A call begins with no mark of its own.
+    /// A call has no marker of its own.
     pub(super) bare: bool,
 }
 
-/// The calls of an output in every syntax that it may be, the likeliest first. `tools` are the names of the functions; empty:
-/// they are not known.
+/// The calls of an output in every possible syntax, the most likely first. `tools` are the names of the functions;
+/// empty: unknown.
 pub(super) fn calls(text: &str, tools: &[String]) -> Vec<Calls> {
     let known = |calls: &Calls| {
         !calls.found.is_empty() && (tools.is_empty() || calls.found.iter().all(|found| tools.contains(&found.name)))
@@ -77,7 +77,7 @@ pub(super) fn calls(text: &str, tools: &[String]) -> Vec<Calls> {
     all.into_iter().flatten().filter(known).collect()
 }
 
-/// The templates that a syntax and the marks around its calls make.
+/// The templates for a syntax and the markers around its calls.
 pub(super) fn shape(text: &str, calls: &Calls) -> Shape {
     let core = &calls.core;
     let outer = marks::around(text, &calls.found.iter().map(|found| found.at.clone()).collect::<Vec<_>>());
@@ -95,8 +95,8 @@ pub(super) fn shape(text: &str, calls: &Calls) -> Shape {
     }
 }
 
-/// A literal as it stands in a template.
+/// A literal in a template's notation.
 fn escaped(text: &str) -> String {
-    // A brace opens a slot; formats with one in a marker cannot be guessed.
+    // A brace opens a slot; formats with a brace in a marker cannot be guessed.
     text.to_owned()
 }

@@ -1,20 +1,20 @@
-//! Bodies of calls that are tags: parameters whose tags name them, and nested elements.
+//! Bodies of calls with tags: parameters with their names in tags, and nested elements.
 
 use fancy_regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
 use super::{Calls, Core, Found};
 
-/// A tag with the key in an attribute, maybe with more of them.
+/// A tag with the key in an attribute, possibly with further attributes.
 const BY_ATTRIBUTE: &str = r#"(?s)<(?<tag>[\w:.|-]+)\s+(?<attr>[\w-]+)="(?<key>[^"<>]+)"(?<more>(?:\s+[\w-]+="[^"<>]*")*)>(?<value>.*?)</\k<tag>>"#;
-/// A tag with the key behind an equals sign.
+/// A tag with the key after an equals sign.
 const BY_EQUALS: &str = r#"(?s)<(?<tag>[\w:.|-]+)=(?<key>[^<>"=\s]+)>(?<value>.*?)</\k<tag>>"#;
 /// A tag around the key, and one around the value.
 const BY_PAIR: &str =
     r"(?s)<(?<tag>[\w:.|-]+)>(?<key>[A-Za-z_][\w.-]*)</\k<tag>>(?<gap>\s*)<(?<vtag>[\w:.|-]+)>(?<value>.*?)</\k<vtag>>";
 /// A tag that is the key.
 const ELEMENT: &str = r"(?s)<(?<key>[A-Za-z_][\w-]*)>(?<value>.*?)</\k<key>>";
-/// How the name stands in front of the first parameter.
+/// The text around the name before the first parameter.
 const HEADS: [&str; 4] = [
     r#"<[\w:.|-]+\s+[\w-]+="(?<name>[^"<>]+)"\s*>\s*$"#,
     r#"<[\w:.|-]+=(?<name>[^<>"=\s]+)>\s*$"#,
@@ -22,7 +22,7 @@ const HEADS: [&str; 4] = [
     r"[>\]:\n](?<name>[A-Za-z_][\w.-]*)\s*$",
 ];
 
-/// One parameter as it stands in the text.
+/// One parameter in the text.
 struct Param {
     start: usize,
     end: usize,
@@ -36,7 +36,7 @@ pub(super) fn params(text: &str) -> Option<Calls> {
     [BY_ATTRIBUTE, BY_EQUALS, BY_PAIR].into_iter().find_map(|pattern| {
         let regex = Regex::new(pattern).ok()?;
         let mut all: Vec<Param> = regex.captures_iter(text).flatten().filter_map(|found| param(text, &found)).collect();
-        // The tag of the call itself looks like a parameter that holds the others.
+        // The call's own tag looks like a parameter that contains the others.
         let mut inner: Vec<Param> = Vec::new();
         for outer in all.iter().filter(|outer| outer.value.contains('<')) {
             let from = outer.end - outer.value.len();
@@ -57,7 +57,8 @@ pub(super) fn params(text: &str) -> Option<Calls> {
     })
 }
 
-/// Whether pairs of tags hold keys and values, and are no elements: all are alike, and there are several, or the tags say so.
+/// Whether pairs of tags are keys and values rather than elements: all are alike, and there are several, or the tag
+/// names say so.
 fn are_pairs(all: &[Param]) -> bool {
     let Some(first) = all.first() else { return false };
     let template = first.template.to_lowercase();
@@ -96,7 +97,7 @@ fn param(text: &str, found: &Captures<'_, str>) -> Option<Param> {
     })
 }
 
-/// Further attributes that say the value's type.
+/// Further attributes with the value's type.
 fn attributes(text: &str, start: usize, more: &str) -> Vec<(std::ops::Range<usize>, String)> {
     let mut out = Vec::new();
     let mut at = start;
@@ -119,7 +120,7 @@ fn framing(value: &str) -> (&'static str, &'static str) {
     if value.len() > 1 && value.starts_with('\n') && value.ends_with('\n') { ("\n", "\n") } else { ("", "") }
 }
 
-/// Parameters that follow each other, with the call's name in front of the first.
+/// Consecutive parameters, with the call's name before the first.
 fn grouped(text: &str, all: Vec<Param>, (slot, syntax): (&str, &'static str)) -> Option<Calls> {
     let heads: Vec<Regex> = HEADS.iter().filter_map(|head| Regex::new(head).ok()).collect();
     let mut out: Option<Calls> = None;
@@ -135,7 +136,7 @@ fn grouped(text: &str, all: Vec<Param>, (slot, syntax): (&str, &'static str)) ->
         let before = &text[..first.start];
         let found = heads.iter().find_map(|head| head.captures(before).ok().flatten());
         let Some(name) = found.as_ref().and_then(|found| found.name("name")) else { continue };
-        // White space behind a parameter is its own, so that the next one or the closer may follow.
+        // White space after a parameter belongs to it, so that the next one or the closer may follow.
         let gap = match group.get(1) {
             Some(second) => &text[first.end..second.start],
             None => {
@@ -164,7 +165,7 @@ pub(super) fn elements(text: &str) -> Option<Calls> {
     let regex = Regex::new(ELEMENT).ok()?;
     let mut all = Vec::new();
     let mut places = vec![(0, text.to_owned())];
-    // The outermost elements may be the call's own, or around all calls: those inside are looked at as well.
+    // The outermost elements may be the call's own, or around all calls, so the inner ones are examined too.
     for _ in 0..3 {
         let mut deeper = Vec::new();
         for (base, part) in &places {
@@ -196,11 +197,11 @@ pub(super) fn elements(text: &str) -> Option<Calls> {
         if !all.is_empty() {
             break;
         }
-        // What stands in tags that are no elements.
+        // The contents of tags that are not elements.
         places = deeper;
     }
     let mut calls = grouped(text, all, ("{elements}", "nested elements"))?;
-    // The white space between elements is theirs to have.
+    // Elements may have white space between them.
     calls.core.param = Some("<{key}>{value}</{key}>".to_owned());
     Some(calls)
 }

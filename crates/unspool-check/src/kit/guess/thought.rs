@@ -1,29 +1,29 @@
-//! Where a thought begins and ends.
+//! Finds the beginning and end of a thought.
 
 /// A thought in an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::kit) struct Thought {
     /// `reasoning.thought`
     pub(in crate::kit) template: String,
-    /// Whether the output has the opener; if not, the prompt writes it.
+    /// Whether the output has the opener; if not, the prompt has it.
     pub(in crate::kit) opened: bool,
-    /// Where what follows the thought begins.
+    /// The position after the thought.
     pub(in crate::kit) end: usize,
     /// The text of the thought.
     pub(in crate::kit) text: String,
 }
 
-/// Words that name a thought.
+/// Words for a thought.
 const WORDS: [&str; 8] = ["think", "thought", "reason", "muse", "ponder", "scratch", "reflect", "analysis"];
 
-/// The thought at the beginning of an output, in marks: a pair of tags, or the closing one alone.
+/// The thought at the beginning of an output, in markers: a pair of tags, or only the closing one.
 pub(in crate::kit) fn thought(text: &str) -> Option<Thought> {
     let lead = text.len() - text.trim_start().len();
     let start = &text[lead..];
     if let Some(opener) = mark_at(start) {
         let inner = &start[opener.len()..];
         let (at, closer) = closer(inner, opener)?;
-        // A call may stand in marks as well; a thought has words.
+        // A call may be in markers too; a thought contains words.
         let prose = inner[..at].trim();
         let is_prose = prose.contains(' ') && !prose.starts_with(['{', '[', '<']);
         if !is_prose {
@@ -31,7 +31,7 @@ pub(in crate::kit) fn thought(text: &str) -> Option<Thought> {
         }
         return Some(made((lead, opener), inner, (at, closer), true));
     }
-    // The opener stands in the prompt.
+    // The prompt has the opener.
     let (at, closer) = marks(text).find(|(_, mark)| mark.starts_with("</") || mark.starts_with("[/"))?;
     let name = mark_name(closer);
     let named = WORDS.iter().any(|word| name.to_lowercase().contains(word));
@@ -55,20 +55,20 @@ fn made((lead, opener): (usize, &str), inner: &str, (at, closer): (usize, &str),
     }
 }
 
-/// A closer with the white space around it.
+/// A closer with its surrounding white space.
 fn with_space(text: &str, at: usize, closer: &str) -> String {
     let before = &text[..at];
     let front = &before[before.trim_end().len()..];
     format!("{front}{closer}{}", space(&text[at + closer.len()..]))
 }
 
-/// The white space with which a text begins, if something follows.
+/// The leading white space of a text, if something follows.
 fn space(text: &str) -> &str {
     let rest = text.trim_start();
     if rest.is_empty() { "" } else { &text[..text.len() - rest.len()] }
 }
 
-/// The mark with which a text begins.
+/// The marker at the start of a text.
 fn mark_at(text: &str) -> Option<&str> {
     let close = match text.chars().next()? {
         '<' => '>',
@@ -80,7 +80,7 @@ fn mark_at(text: &str) -> Option<&str> {
     (!inner.is_empty() && inner.len() < 60 && !inner.contains(['\n', '"', '=', ' ', '{'])).then(|| &text[..=end])
 }
 
-/// All marks of a text, with their places.
+/// All markers of a text, with their positions.
 fn marks(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices(['<', '[']).filter_map(|(at, _)| mark_at(&text[at..]).map(|mark| (at, mark)))
 }
@@ -89,7 +89,7 @@ fn mark_name(mark: &str) -> &str {
     mark.trim_matches(['<', '>', '[', ']', '/', '|', '\u{ff5c}'])
 }
 
-/// What closes a thought: the opener with a slash, or the first mark of another name that begins or ends alike.
+/// The closer of a thought: the opener with a slash, or the first marker with a similar name.
 fn closer<'t>(inner: &'t str, opener: &str) -> Option<(usize, &'t str)> {
     let slashed = format!("{}/{}", &opener[..1], &opener[1..]);
     if let Some(at) = inner.find(&slashed) {

@@ -1,4 +1,4 @@
-//! What a chat client reads: the pieces of JSON that streamed and whole answers are made of.
+//! The JSON of chat answers, streamed and complete.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::config::ReasoningField;
 use crate::probability::TokenProbability;
 use crate::reply::{Field, ReplyEvent, TokenCounts};
 
-/// The chunks of a stream: what all of them begin with is written once.
+/// The chunks of a stream; their common beginning is written once.
 #[derive(Debug)]
 pub(super) struct Chunks {
     head: Vec<u8>,
@@ -24,7 +24,7 @@ impl Chunks {
         Self { head: head.into_bytes() }
     }
 
-    /// Writes a chunk. What is written here are texts and numbers, which always become JSON.
+    /// Writes a chunk. Its texts and numbers always serialise.
     pub(super) fn write(
         &self,
         out: &mut Vec<u8>,
@@ -60,25 +60,25 @@ pub(super) struct ChunkChoice<'a> {
     pub(super) delta: Delta,
     pub(super) logprobs: Option<LogProbs>,
     pub(super) finish_reason: Option<&'a str>,
-    /// Oddities of the output where the choice ends, if they are asked for.
+    /// Diagnostics in the choice's last chunk, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) diagnostics: Option<Vec<Diagnostic>>,
-    /// The ids of its tokens, if they are asked for.
+    /// The ids of its tokens, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) token_ids: Option<Vec<u32>>,
-    /// Only where the choice ends.
+    /// Only in the choice's last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop_reason: Option<Value>,
 }
 
-/// What is told about a step beside what it says.
+/// Data of a step besides its text.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) logprobs: LogProbs,
 }
 
-/// The log probabilities of tokens, each in the field to which its text went.
+/// The log probabilities of tokens, each in the field of its text.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct LogProbs {
     content: Option<Vec<TokenProbability>>,
@@ -86,7 +86,7 @@ pub(super) struct LogProbs {
     reasoning: Vec<TokenProbability>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallLogProbs>,
-    /// Tokens that are markup alone.
+    /// Tokens that are only markup.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     markup: Vec<TokenProbability>,
 }
@@ -111,13 +111,13 @@ impl LogProbs {
         }
     }
 
-    /// Itself, if it tells of any token.
+    /// Returns itself unless it is empty.
     pub(super) fn told(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 }
 
-/// What is new.
+/// The new data.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ pub(super) struct Delta {
     pub(super) tool_calls: Vec<CallDelta>,
 }
 
-/// What is new of a call.
+/// The new data of a call.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct CallDelta {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +156,7 @@ impl Delta {
         Self { role: Some(role.to_owned()), content: Some(String::new()), ..Self::default() }
     }
 
-    /// With the thought where the server's setting wants it.
+    /// Puts reasoning into the fields of the server's setting.
     pub(super) fn placed(mut self, field: ReasoningField) -> Self {
         if field.old_name() {
             self.reasoning_content = self.reasoning.clone();
@@ -167,7 +167,8 @@ impl Delta {
         self
     }
 
-    /// Folds the events of a step, and beside it what is told about it. A chat client joins each field for itself, so only the order within a field matters.
+    /// Folds the events of a step, and its other data. A chat client joins each field separately, so only the order
+    /// within a field matters.
     pub(super) fn of(events: Vec<ReplyEvent>) -> (Self, Beside) {
         let (mut delta, mut beside) = (Self::default(), Beside::default());
         for event in events {
@@ -199,7 +200,7 @@ impl Delta {
         }
     }
 
-    /// Whether there is nothing new.
+    /// Whether there is no new data.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

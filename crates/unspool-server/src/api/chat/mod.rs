@@ -1,6 +1,6 @@
-//! `POST /v1/chat/completions`, as vLLM has it, with two additions: the request field `return_diagnostics: true` brings
-//! a list `diagnostics` beside each choice (in a stream, in the choice's last chunk), and the answer's header
-//! `x-unspool-request-hash` names the request, so that a recording can be bound to it.
+//! `POST /v1/chat/completions`, as in vLLM, with two additions. The request field `return_diagnostics: true` adds a
+//! list `diagnostics` to each choice (in a stream, to the choice's last chunk). The answer's header
+//! `x-unspool-request-hash` identifies the request, so that a recording can be bound to it.
 
 mod chunk;
 mod stream;
@@ -32,22 +32,22 @@ use crate::natives::Natives;
 use crate::request::{ChatBody, ChatRequest, Delivery};
 use crate::unique;
 
-/// What all chunks and the whole answer have in common.
+/// The common data of all chunks and of the complete answer.
 struct Frame {
     id: String,
     created: u64,
     model: String,
-    /// Whether oddities of the output are told.
+    /// Whether to report diagnostics.
     diagnostics: bool,
-    /// Whether the counts name the tokens of the thought, as vLLM's do under `--reasoning-parser`.
+    /// Whether usage includes reasoning tokens, as in vLLM with `--reasoning-parser`.
     counts_reasoning: bool,
     /// The role of the answers.
     role: String,
-    /// Where the thought stands.
+    /// The field for reasoning.
     reasoning_field: ReasoningField,
-    /// Tools of the request that were left out.
+    /// Omitted tools of the request.
     ignored_tools: Option<Value>,
-    /// The prompt's token ids, or null, where the ids of tokens are told.
+    /// The prompt's token ids or null, if token ids are requested.
     prompt_ids: Option<Value>,
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn serve(
     Ok(response)
 }
 
-/// The role of an answer, as in vLLM: the set one, or, if the last message is gone on with, that message's.
+/// The role of an answer, as in vLLM: the configured one or, if the model continues the last message, that message's.
 fn role(app: &App, request: &ChatRequest) -> String {
     match request.messages.last() {
         Some(last) if !request.generation_prompt => last.role.clone(),
@@ -96,25 +96,25 @@ fn role(app: &App, request: &ChatRequest) -> String {
     }
 }
 
-/// Tells the request's hash beside its answer.
+/// Adds the request's hash to its answer.
 pub(super) fn name_request(response: &mut Response, hash: u64) {
     if let Ok(hash) = HeaderValue::from_str(&format!("{hash:016x}")) {
         response.headers_mut().insert(HeaderName::from_static("x-unspool-request-hash"), hash);
     }
 }
 
-/// Begins the one answer to a request of another surface.
+/// Begins the only answer to a request of another API.
 pub(super) async fn reply(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Reply, ApiError> {
     let mut replies = replies(app, ChatRequest { n: 1, ..request }, surface).await?;
     replies.pop().ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer was begun"))
 }
 
-/// Begins all answers to a request. Whatever is wrong until their first byte is an error of the request.
+/// Begins all answers to a request. Anything that fails before their first byte is an error of the request.
 async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Result<Vec<Reply>, ApiError> {
     let mut request = Arc::new(request);
     let observers: Vec<_> = (0..request.n).map(|_| Observer::new(Arc::clone(app.metrics()), surface)).collect();
     let prompt = Arc::new(app.prompt_that_fits(&mut request).await?);
-    // Nobody else holds it any more, so nothing is copied.
+    // There is no other owner, so nothing is copied.
     let chats = app.backend().capabilities().chats;
     if !chats {
         Arc::make_mut(&mut request).forget_conversation();
@@ -143,7 +143,7 @@ async fn replies(app: &Arc<App>, request: ChatRequest, surface: Surface) -> Resu
         let reply = Reply::new(parser, source.recorded(recorder()), prompt_tokens).begun_anew_by(again);
         let content = || app.pair().parser(&request.parse, Prompt::Content).ok();
         let reply = if chats { reply.of_chat_server(Natives::new(&request.parse, content())) } else { reply };
-        // What the client must not see of the thought, its tokens must not tell.
+        // Tokens must not reveal reasoning that the client must not see.
         let hides = request.parse.include_reasoning == Some(false);
         let tracker = Tracker::new(request.sampling.wishes, hides, chats);
         let ids = (!prompt.encoded.is_empty()).then(|| prompt.ids());

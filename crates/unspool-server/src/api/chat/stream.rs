@@ -1,4 +1,4 @@
-//! An answer while it is written.
+//! A streamed answer.
 
 use std::convert::Infallible;
 
@@ -17,20 +17,20 @@ use crate::engine::Reply;
 use crate::error::ApiError;
 use crate::reply::{Step, TokenCounts};
 
-/// Which chunks carry token counts.
+/// Which chunks have usage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// A last one of their own.
+    /// An additional last one.
     pub(super) usage: bool,
     /// All of them.
     pub(super) continuous: bool,
 }
 
-/// So many bytes that are ready go out in one write.
+/// Maximum number of ready bytes per write.
 const TOGETHER: usize = 16 << 10;
 
-/// Streams the answers. Nothing is read from a backend before the client has taken what came before, and a client that goes
-/// away takes the whole stream with it, backends included.
+/// Streams the answers. The backend is read only after the client has taken the previous data. If the client
+/// disconnects, the entire stream ends, backends included.
 pub(super) fn answer(frame: Frame, replies: Vec<Reply>, counts: Counts) -> Response {
     let choices = replies.len();
     let writer = Writer {
@@ -75,7 +75,7 @@ impl Steps {
         }
     }
 
-    /// The next step, if it is there already.
+    /// The next step, if it is ready.
     fn next_if_ready(&mut self) -> Option<Option<ChoiceStep>> {
         match self {
             Self::One(reply) => reply.next_if_ready().map(|step| step.map(|step| (0, step))),
@@ -94,7 +94,7 @@ struct Writer {
     counts: Counts,
     steps: Steps,
     tokens: Vec<TokenCounts>,
-    /// The oddities of each choice so far.
+    /// The diagnostics of each choice so far.
     diagnostics: Vec<Vec<Diagnostic>>,
     error: Option<BackendError>,
     phase: Phase,
@@ -108,7 +108,7 @@ enum Phase {
 }
 
 impl Writer {
-    /// The next bytes of the stream: a chunk, and those that are ready behind it.
+    /// The next bytes of the stream: a chunk, and any ready chunks after it.
     async fn next(&mut self) -> Option<Bytes> {
         let mut out = Vec::new();
         match self.phase {
@@ -138,11 +138,11 @@ impl Writer {
         }
     }
 
-    /// Writes what a step brings; whether more can come.
+    /// Writes a step; returns whether more can come.
     fn take(&mut self, out: &mut Vec<u8>, next: Option<ChoiceStep>) -> bool {
         match next {
             Some((index, Ok(step))) => self.step(out, index, step),
-            // The other answers go on: a client stops reading at an error, so it is told last.
+            // The other answers continue. A client stops reading at an error, so it comes last.
             Some((_, Err(error))) => self.error = self.error.take().or(Some(error)),
             None => {
                 self.phase = Phase::Over;
@@ -184,7 +184,7 @@ impl Writer {
         self.chunks.write(out, Some(choice), (self.counts_now(), None));
     }
 
-    /// The counts of a chunk, if each has them.
+    /// The usage of a chunk, if every chunk has it.
     fn counts_now(&self) -> Option<Usage> {
         self.counts.continuous.then(|| self.usage())
     }

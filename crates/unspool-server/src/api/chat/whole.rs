@@ -1,4 +1,4 @@
-//! An answer in one piece: the same steps, folded.
+//! A complete answer: the same steps, folded.
 
 use axum::response::Response;
 use futures_util::future::try_join_all;
@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::hosted::tell;
 use crate::reply::{Ending, ReplyEvent, TokenCounts};
 
-/// Waits for all answers and gives them.
+/// Waits for all answers and returns them.
 pub(super) async fn answer(frame: &Frame, replies: Vec<Reply>) -> Result<Response, ApiError> {
     let mut answers = try_join_all(replies.into_iter().map(Answer::of)).await?;
     let prompt_logprobs = answers.first_mut().and_then(|answer| answer.prompt_probabilities.take());
@@ -88,7 +88,7 @@ impl Answer {
     fn choice(self, index: usize, frame: &Frame) -> Value {
         let text = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
         let silent = self.reasoning.is_empty() && self.calls.is_empty();
-        // An answer that says nothing at all is an empty text; beside a thought or a call it is no text.
+        // An empty answer has the empty text as content; next to reasoning or a call, content is null.
         let content = if silent { Value::String(self.content) } else { text(self.content) };
         let mut message = json!({
             "role": frame.role, "content": content, "refusal": null, "annotations": null, "audio": null,

@@ -1,14 +1,14 @@
-//! From a Messages request to the chat request that says the same, so that both APIs have one set of checks and one prompt.
+//! Translates a Messages request into the equivalent chat request, so that both APIs share checks and prompts.
 
 use serde_json::{Map, Value, json};
 
-use super::history;
 use super::types::{Choice, MessagesBody, OutputConfig, Thinking};
+use super::{changes, history};
 use crate::api::alias;
 use crate::error::ApiError;
 use crate::hosted::{Ignored, is_hosted};
 
-/// Fields that only this API has; all others go on into the chat request, and from there to the backend.
+/// Fields that exist only in this API; all others go into the chat request, and from there to the backend.
 const OWN_FIELDS: [&str; 18] = [
     "messages",
     "max_tokens",
@@ -30,13 +30,13 @@ const OWN_FIELDS: [&str; 18] = [
     "inference_geo",
 ];
 
-/// Fields that ask for something that only Anthropic's own servers have.
+/// Fields for features that exist only on Anthropic's own servers.
 const HOSTED: [&str; 2] = ["container", "mcp_servers"];
 
-/// Least thinking budget, as in Anthropic's API.
+/// Minimum thinking budget, as in Anthropic's API.
 const LEAST_BUDGET: i64 = 1024;
 
-/// What this API calls the fields of a chat request.
+/// This API's names of chat request fields.
 const NAMES: [(&str, &str); 6] = [
     ("thinking_token_budget", "thinking.budget_tokens"),
     ("max_completion_tokens", "max_tokens"),
@@ -46,12 +46,13 @@ const NAMES: [(&str, &str); 6] = [
     ("reasoning_effort", "output_config.effort"),
 ];
 
-/// An error about the chat request, in this API's words.
+/// An error about the chat request, in this API's terms.
 pub(super) fn in_own_words(error: ApiError) -> ApiError {
     alias::renamed(error, &NAMES)
 }
 
-/// The chat request. `answered` is whether the answer's length must be there, as it must for everything but counting, `images`
+/// The chat request. `answered`: whether the request must limit the answer, as everything but counting does. `images`:
+/// whether images are allowed.
 /// whether images may be.
 pub(super) fn chat_body(
     body: Map<String, Value>,
@@ -82,9 +83,10 @@ pub(super) fn chat_body(
     if let Some(stops) = parsed.stop_sequences {
         chat.insert("stop".to_owned(), stops.into());
     }
-    tools(parsed.tools, parsed.tool_choice, &mut chat, &mut ignored)?;
+    let offered = changes::applied(parsed.tools.unwrap_or_default(), &parsed.messages)?;
+    tools(&offered, parsed.tool_choice, &mut chat, &mut ignored)?;
     let messages = history::messages(parsed.system.as_ref(), &parsed.messages, images)?;
-    // A conversation that ends with words of the assistant is gone on with, as in Anthropic's API.
+    // As in Anthropic's API, the model continues a last message of the assistant.
     let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
     if open {
         chat.insert("continue_final_message".to_owned(), true.into());
@@ -131,7 +133,7 @@ fn output(config: OutputConfig, chat: &mut Map<String, Value>) -> Result<(), Api
     }
 }
 
-/// Switches the thought on or off. The budget is kept as in chat, and the chat template may tell it to the model.
+/// Switches thinking on or off. The budget works as in chat, and the chat template may pass it to the model.
 fn thinking(
     thinking: &Thinking,
     max_tokens: Option<i64>,
@@ -146,7 +148,7 @@ fn thinking(
             chat.insert("reasoning_effort".to_owned(), "none".into());
             Ok(())
         }
-        // The model's own default decides.
+        // The model's own default applies.
         ("adaptive", _) => Ok(()),
         ("enabled", Some(budget)) => {
             if budget < LEAST_BUDGET || max_tokens.is_some_and(|most| budget >= most) {
@@ -172,12 +174,11 @@ fn thinking(
 }
 
 fn tools(
-    tools: Option<Vec<Value>>,
+    tools: &[Value],
     choice: Option<Choice>,
     chat: &mut Map<String, Value>,
     ignored: &mut Ignored,
 ) -> Result<(), ApiError> {
-    let tools = tools.unwrap_or_default();
     let kind = |tool: &Value| tool.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     tools.iter().map(kind).filter(|kind| is_hosted(kind)).for_each(|kind| ignored.note(&kind));
     let own = tools.iter().enumerate().filter(|(_, tool)| !is_hosted(&kind(tool)));
@@ -198,7 +199,7 @@ fn tools(
             return Err(ApiError::bad_field("tool_choice.type", message));
         }
     };
-    // What clients send by default says nothing if no tool is left.
+    // The default choice of clients means nothing if no tool is left.
     if offered || !any || word != "auto" {
         chat.insert("tool_choice".to_owned(), word);
     }
@@ -219,10 +220,18 @@ fn tool((index, tool): (usize, &Value)) -> Result<Value, ApiError> {
         }
     }
     let Some(schema @ Value::Object(_)) = tool.get("input_schema") else {
-        return Err(ApiError::bad_field(&format!("{place}.input_schema"), "a tool needs an `input_schema`, an object"));
+        let message = format!("{place} needs an `input_schema`, an object");
+        let error = ApiError::bad_field(&format!("{place}.input_schema"), message);
+        let other = ["inputSchema", "parameters", "function"].iter().find(|key| tool.get(key).is_some());
+        return Err(match other {
+            Some(key) => error.hint(format!(
+                "what stands under `{key}` is another API's; here it is {{\"name\": …, \"input_schema\": …}}"
+            )),
+            None => error,
+        });
     };
     let mut function = json!({"name": tool.get("name"), "parameters": schema});
-    // As in vLLM: a schema that does not say so is one of an object.
+    // As in vLLM, a schema without a type is one of an object.
     if function["parameters"].get("type").is_none() {
         function["parameters"]["type"] = "object".into();
     }

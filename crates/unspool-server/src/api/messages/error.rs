@@ -1,4 +1,4 @@
-//! Errors in the shape of Anthropic's API.
+//! Errors in the format of Anthropic's API.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,12 +12,12 @@ pub(crate) fn body(error: &ApiError) -> Value {
     json!({"type": "error", "error": {"type": kind(error.status), "message": message}})
 }
 
-/// The answer to a request that gets none.
+/// The error response to a request.
 pub(crate) fn response(error: &ApiError) -> Response {
     (error.status, [(header::CONTENT_TYPE, "application/json")], body(error).to_string()).into_response()
 }
 
-/// The name that Anthropic's API has for a status.
+/// The name of a status in Anthropic's API.
 fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "authentication_error",

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::changes::is_change;
 use super::types::InputMessage;
 use crate::api::envelope::own_id;
 use crate::error::ApiError;
@@ -22,7 +23,7 @@ pub(super) fn messages(
         let place = format!("messages[{index}].content");
         match message.role.as_str() {
             "system" => add_system(&message.content, &place, &mut out)?,
-            // The last two are what some clients write.
+            // Some clients write the last two.
             "user" | "ctx" | "msg" => user(&message.content, &place, images, &mut out)?,
             "assistant" => assistant(&message.content, &place, &mut out)?,
             role => {
@@ -38,9 +39,10 @@ fn add_system(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), 
     let mut text = String::new();
     for block in blocks(content, place)? {
         match block.kind {
-            // Some clients put a line there that is new in each request, which would make every prompt a new one.
+            // Some clients put a line there that changes with each request, so that no prompt would share a prefix.
             "text" if block.text("text").starts_with("x-anthropic-billing-header") => {}
             "text" => text.push_str(block.text("text")),
+            kind if is_change(kind) => {}
             _ => return Err(block.refused("a system text")),
         }
     }
@@ -66,7 +68,7 @@ fn user(content: &Value, place: &str, images: bool, out: &mut Vec<Value>) -> Res
                     json!({"role": "tool", "tool_call_id": own_id(block.text("tool_use_id")), "content": content}),
                 );
             }
-            kind if tells_of_hosted(kind) => {}
+            kind if tells_of_hosted(kind) || is_change(kind) => {}
             _ => return Err(block.refused("a user's message")),
         }
     }
@@ -104,7 +106,7 @@ fn result_text(result: &Block<'_>, images: bool, shown: &mut Vec<Value>) -> Resu
             }
             "text" => block.text("text").to_owned(),
             "search_result" | "document" => document(&block)?,
-            // A tool that a search for tools has found.
+            // A tool found by a tool search.
             "tool_reference" => block.text("tool_name").to_owned(),
             _ => return Err(block.refused("a tool's result")),
         });
@@ -112,7 +114,7 @@ fn result_text(result: &Block<'_>, images: bool, shown: &mut Vec<Value>) -> Resu
     Ok(lines.join("\n"))
 }
 
-/// A found page or a document, as text: title, source and context in front of what it says.
+/// A search result or a document as text: title, source and context before its contents.
 fn document(block: &Block<'_>) -> Result<String, ApiError> {
     let field = |name: &str| block.fields.and_then(|fields| fields.get(name));
     let mut lines: Vec<String> = ["title", "context"]
@@ -143,30 +145,58 @@ fn document(block: &Block<'_>) -> Result<String, ApiError> {
 }
 
 fn assistant(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
-    let (mut parts, mut calls, mut reasoning) = (Vec::new(), Vec::new(), String::new());
+    let mut turn = Turn::default();
+    let first = out.len();
     for block in blocks(content, place)? {
         match block.kind {
-            "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
-            "thinking" => reasoning.push_str(block.text("thinking")),
-            // What it holds is sealed for everyone but Anthropic.
+            "text" => {
+                turn.give(!turn.calls.is_empty(), out);
+                turn.parts.push(json!({"type": "text", "text": block.text("text")}));
+            }
+            "thinking" => {
+                turn.give(!turn.calls.is_empty() || !turn.parts.is_empty(), out);
+                turn.reasoning.push_str(block.text("thinking"));
+            }
+            // Only Anthropic can read its contents.
             "redacted_thinking" => {}
-            "tool_use" => calls.push(call(&block)?),
+            "tool_use" => turn.calls.push(call(&block)?),
             kind if tells_of_hosted(kind) => {}
             _ => return Err(block.refused("an assistant's message")),
         }
     }
-    let mut message = json!({"role": "assistant"});
-    if !parts.is_empty() {
-        message["content"] = parts.into();
-    }
-    if !reasoning.is_empty() {
-        message["reasoning"] = reasoning.into();
-    }
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.into();
-    }
-    out.push(message);
+    // An empty message is one, too.
+    let is_left = out.len() == first || !turn.reasoning.is_empty() || !turn.parts.is_empty() || !turn.calls.is_empty();
+    turn.give(is_left, out);
     Ok(())
+}
+
+/// A message of the assistant: a thought, a text, calls, in this order.
+#[derive(Default)]
+struct Turn {
+    reasoning: String,
+    parts: Vec<Value>,
+    calls: Vec<Value>,
+}
+
+impl Turn {
+    /// Gives the message if it is `over`: what comes next stands behind what it has.
+    fn give(&mut self, over: bool, out: &mut Vec<Value>) {
+        if !over {
+            return;
+        }
+        let Self { reasoning, parts, calls } = std::mem::take(self);
+        let mut message = json!({"role": "assistant"});
+        if !parts.is_empty() {
+            message["content"] = parts.into();
+        }
+        if !reasoning.is_empty() {
+            message["reasoning"] = reasoning.into();
+        }
+        if !calls.is_empty() {
+            message["tool_calls"] = calls.into();
+        }
+        out.push(message);
+    }
 }
 
 fn call(block: &Block<'_>) -> Result<Value, ApiError> {
@@ -185,7 +215,7 @@ fn call(block: &Block<'_>) -> Result<Value, ApiError> {
     Ok(json!({"id": own_id(block.text("id")), "type": "function", "function": {"name": name, "arguments": arguments}}))
 }
 
-/// A content block, and where it stands.
+/// A content block and its path.
 struct Block<'a> {
     kind: &'a str,
     fields: Option<&'a Map<String, Value>>,
@@ -194,7 +224,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// A field that is a text; a content that is one text has it as its only field.
+    /// A text field; for a plain text content, its only field.
     fn text(&self, field: &str) -> &'a str {
         match self.fields {
             None => self.plain,
@@ -212,7 +242,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The blocks of a content; a text is one of them.
+/// The blocks of a content; a text counts as one.
 fn blocks<'a>(content: &'a Value, place: &str) -> Result<Vec<Block<'a>>, ApiError> {
     let block = |(index, block): (usize, &'a Value)| {
         let place = format!("{place}[{index}]");

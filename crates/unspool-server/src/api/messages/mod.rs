@@ -1,6 +1,7 @@
-//! `POST /v1/messages` and `/v1/messages/count_tokens`, as Anthropic has them. A request is translated into a chat request;
-//! the answer is the same event stream, in blocks.
+//! `POST /v1/messages` and `/v1/messages/count_tokens`, as in Anthropic's API. A request is translated into a chat
+//! request; the answer is the same event stream, grouped into blocks.
 
+mod changes;
 mod convert;
 pub(crate) mod error;
 mod history;
@@ -29,16 +30,16 @@ use crate::reply::{ABORTED, Ending, Notes, TokenCounts};
 use crate::request::ChatRequest;
 use crate::request::read_body;
 
-/// What all parts of an answer have in common.
+/// The common data of all parts of an answer.
 struct Frame {
     id: String,
     model: String,
     notes: Notes,
-    /// Tools of the request that were left out.
+    /// Omitted tools of the request.
     ignored_tools: Option<Value>,
 }
 
-/// Whether a path's errors have the shape of Anthropic's API.
+/// Whether errors of a path have the format of Anthropic's API.
 pub(crate) fn in_shape_of_messages(path: &str) -> bool {
     path.starts_with("/v1/messages")
 }
@@ -104,7 +105,7 @@ async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRej
     Ok(json_response(&json!({"input_tokens": app.count_tokens(request).await?})))
 }
 
-/// The chat request that says the same, whether the answer is streamed, and what was left out.
+/// The equivalent chat request, whether the answer is streamed, and the omitted tools.
 fn read(
     app: &App,
     headers: &HeaderMap,
@@ -122,14 +123,14 @@ fn read(
     let thinks = parsed.thinking.is_some();
     let (mut chat, ignored) = convert::chat_body(object, parsed, (answered, app.takes_images()))?;
     if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().markers().are_known()) {
-        // Clients of this API always send one; a model without thoughts keeps it anyway.
+        // Clients of this API always send one; a model that does not think ignores it.
         chat.remove("thinking_token_budget");
     }
     if !without_thought {
         return Ok((app.chat_request(chat)?, streamed, ignored));
     }
     let request = app.chat_request(chat.clone())?;
-    // A format that knows no way to switch the thought off keeps it short, as in vLLM.
+    // A format that cannot switch thinking off keeps it short, as in vLLM.
     if app.pair().parser(&request.parse, unspool::Prompt::Unknown).is_ok() {
         return Ok((request, streamed, ignored));
     }
@@ -137,19 +138,19 @@ fn read(
     Ok((app.chat_request(chat)?, streamed, ignored))
 }
 
-/// The chat request that says the same as a body.
+/// The equivalent chat request as a body.
 pub(super) fn chat_body(body: Value) -> Result<Value, ApiError> {
     let parsed: MessagesBody = read_body(&body)?;
     let Value::Object(object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
     Ok(convert::chat_body(object, parsed, (true, false))?.0)
 }
 
-/// Why the answer ends, in Anthropic's words, and the stop sequence that was met. A call that is complete is to be run; one that
-/// was cut off is not.
+/// The stop reason in Anthropic's terms, and the stop sequence that matched. The client runs a complete call, but not
+/// one that was cut off.
 fn stop_reason(ending: &Ending, calls: Calls) -> (Value, Value) {
     let stop = ending.stopped_at.as_ref().and_then(Value::as_str);
     match (ending.reason.as_str(), stop) {
-        // An answer that the backend gave up is cut off as well.
+        // An answer that the backend aborted is cut off as well.
         ("length" | ABORTED, _) => (json!("max_tokens"), Value::Null),
         ("content_filter", _) => (json!("refusal"), Value::Null),
         ("stop" | "tool_calls", _) if calls == Calls::Complete => (json!("tool_use"), Value::Null),
@@ -159,26 +160,26 @@ fn stop_reason(ending: &Ending, calls: Calls) -> (Value, Value) {
     }
 }
 
-/// The calls of an answer.
+/// The state of an answer's calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Calls {
-    /// There is none.
+    /// There are none.
     #[default]
     None,
-    /// There are, and all are complete.
+    /// All are complete.
     Complete,
-    /// One is cut off or broken.
+    /// At least one is cut off or broken.
     Partial,
 }
 
 impl Calls {
-    /// With one more.
+    /// Adds a call.
     fn and(self, complete: bool) -> Self {
         if complete && self != Self::Partial { Self::Complete } else { Self::Partial }
     }
 }
 
-/// The counts. Tokens of the prompt that the backend had computed before are none of the input here.
+/// The usage. Prompt tokens from the backend's cache do not count as input here.
 fn usage(tokens: TokenCounts) -> Value {
     let input = tokens.prompt.saturating_sub(tokens.cached.unwrap_or_default());
     let mut usage = json!({"input_tokens": input, "output_tokens": tokens.completion});
@@ -188,12 +189,12 @@ fn usage(tokens: TokenCounts) -> Value {
     usage
 }
 
-/// Whether a call can be run: its arguments are an object, or nothing at all.
+/// Whether a call can be run: its arguments are an object, or empty.
 fn is_object(arguments: &str) -> bool {
     arguments.is_empty() || matches!(serde_json::from_str(arguments), Ok(Value::Object(_)))
 }
 
-/// The signature of a thought. It vouches for nothing, but clients keep it beside the thought and expect one.
+/// The signature of a thinking block. It proves nothing, but clients store it with the reasoning and require one.
 fn signature() -> String {
     format!("{:016x}{:016x}", crate::unique::number(), crate::unique::number())
 }

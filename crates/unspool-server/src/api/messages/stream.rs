@@ -1,4 +1,4 @@
-//! An answer while it is written.
+//! A streamed answer.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use crate::blocks::{Block, BlockEvent, Blocks};
 use crate::hosted::tell;
 use crate::reply::{Ending, Step, TokenCounts};
 
-/// Shows an answer as Anthropic's events. Blocks never overlap.
+/// Writes an answer as Anthropic's events. Blocks never overlap.
 pub(super) struct Writer {
     frame: Frame,
     blocks: Blocks,
     open: Option<Block>,
-    /// The number of the open block, or of the next one.
+    /// The index of the open block, or of the next one.
     index: usize,
     calls: Calls,
     /// The arguments of the open call.
@@ -58,7 +58,7 @@ impl Writer {
                 };
                 self.delta(&delta, out);
             }
-            // This API has no place for them.
+            // This API has no field for them.
             BlockEvent::Probabilities(_) => {}
             BlockEvent::Close { complete } => {
                 match self.open.take() {
@@ -90,7 +90,7 @@ impl Writer {
             self.block(what, out);
         }
         if self.index == 0 {
-            // An answer that says nothing is an empty text.
+            // An empty answer has one empty text.
             self.block(BlockEvent::Open(Block::Text), out);
             self.block(BlockEvent::Close { complete: true }, out);
         }

@@ -1,10 +1,10 @@
-//! The body of a Messages request, as it comes in.
+//! The body of a Messages request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// The fields of `POST /v1/messages` that the gateway itself looks at.
+/// The fields of `POST /v1/messages` that the gateway reads.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct MessagesBody {
@@ -12,13 +12,13 @@ pub(crate) struct MessagesBody {
     pub(crate) model: Option<String>,
     /// The conversation.
     pub(crate) messages: Vec<InputMessage>,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the answer.
     pub(crate) max_tokens: Option<i64>,
-    /// What the model is told beforehand: a text or text blocks.
+    /// The system prompt: a text or text blocks.
     pub(crate) system: Option<Value>,
     /// Whether the answer is streamed.
     pub(crate) stream: Option<bool>,
-    /// Texts that end the answer.
+    /// Stop sequences.
     pub(crate) stop_sequences: Option<Vec<String>>,
     /// The tools.
     pub(crate) tools: Option<Vec<Value>>,
@@ -53,7 +53,7 @@ pub(crate) struct Choice {
     /// The tool of `tool`.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// Allows one call only.
+    /// Allows only one call.
     #[serde(default)]
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Thinking {
     /// `enabled`, `disabled` or `adaptive`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// Tokens that the thought of `enabled` should stay below.
+    /// Token budget for the thought of `enabled`.
     #[serde(default)]
     pub(crate) budget_tokens: Option<i64>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Thinking {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct OutputConfig {
-    /// How much the model thinks.
+    /// The reasoning effort.
     pub(crate) effort: Option<String>,
     /// The form of the answer.
     pub(crate) format: Option<OutputFormat>,

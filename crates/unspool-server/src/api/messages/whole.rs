@@ -1,4 +1,4 @@
-//! An answer in one piece.
+//! A complete answer.
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::blocks::{Block, BlockEvent, Blocks};
 use crate::engine::Reply;
 use crate::hosted::tell;
 
-/// Waits for the answer and gives it.
+/// Waits for the answer and returns it.
 pub(super) async fn answer(mut frame: Frame, mut reply: Reply) -> Result<Response, BackendError> {
     let (mut blocks, mut row, mut last) = (Blocks::default(), Vec::new(), None);
     while let Some(step) = reply.next().await {
@@ -77,8 +77,8 @@ impl Content {
     }
 }
 
-/// The arguments as the object that the API wants. What is no object, as the arguments of a call that was cut off, is not made
-/// one by guessing: it stands as the model wrote it under a key of its own.
+/// The arguments as the object that the API requires. Anything else, such as the arguments of a call that was cut off,
+/// is not guessed: it stays verbatim under a key of its own.
 fn input(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(object @ Value::Object(_)) => object,

@@ -1,4 +1,4 @@
-//! From a Responses request to the chat request that says the same, so that both APIs have one set of checks and one prompt.
+//! Translates a Responses request into the equivalent chat request, so that both APIs share checks and prompts.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use super::types::ResponsesBody;
 use crate::api::alias;
 use crate::error::ApiError;
 
-/// Fields that only this API has, or that mean something else in chat; all others go on into the chat request, and from there
-/// to the backend.
+/// Fields that exist only in this API, or differ in chat; all others go into the chat request, and from there to the
+/// backend.
 const OWN_FIELDS: [&str; 34] = [
     "input",
     "instructions",
@@ -47,7 +47,7 @@ const OWN_FIELDS: [&str; 34] = [
     "response_format",
 ];
 
-/// Fields that ask for something that is not there, and why it is not.
+/// Fields for unsupported features, with the reasons.
 const REFUSED: [(&str, &str); 5] = [
     ("previous_response_id", "responses are not kept here; send the whole conversation in `input`"),
     ("conversation", "conversations are not kept here; send the whole conversation in `input`"),
@@ -56,7 +56,7 @@ const REFUSED: [(&str, &str); 5] = [
     ("moderation", "nothing is moderated here"),
 ];
 
-/// What this API calls the fields of a chat request.
+/// This API's names of chat request fields.
 const NAMES: [(&str, &str); 5] = [
     ("logprobs", "include"),
     ("messages", "input"),
@@ -65,12 +65,12 @@ const NAMES: [(&str, &str); 5] = [
     ("reasoning_effort", "reasoning.effort"),
 ];
 
-/// An error about the chat request, in this API's words.
+/// An error about the chat request, in this API's terms.
 pub(super) fn in_own_words(error: ApiError) -> ApiError {
     alias::renamed(error, &NAMES)
 }
 
-/// The chat request, and the tools by which its calls are given back.
+/// The chat request, and the tools to translate its calls back.
 pub(super) fn chat_body(
     body: &Map<String, Value>,
     parsed: &ResponsesBody,
@@ -87,7 +87,7 @@ pub(super) fn chat_body(
     if let Some(most) = parsed.max_output_tokens {
         chat.insert("max_completion_tokens".to_owned(), most.into());
     }
-    // As in vLLM, a number alone asks for nothing.
+    // As in vLLM, a number alone requests nothing.
     if asks_for_probabilities(parsed) {
         chat.insert("logprobs".to_owned(), true.into());
         chat.insert("top_logprobs".to_owned(), parsed.top_logprobs.unwrap_or_default().into());
@@ -108,7 +108,7 @@ pub(super) fn chat_body(
     Ok((Value::Object(chat), tools))
 }
 
-/// Whether log probabilities are to be told.
+/// Whether log probabilities are requested.
 pub(super) fn asks_for_probabilities(parsed: &ResponsesBody) -> bool {
     parsed.include.iter().flatten().any(|what| what == "message.output_text.logprobs")
 }

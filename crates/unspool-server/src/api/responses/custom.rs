@@ -1,14 +1,14 @@
-//! The input of a custom tool, out of the arguments that stand for it, while they are written.
+//! Extracts the input of a custom tool from its arguments while they are written.
 
 use serde_json::Value;
 
 use super::tools::CUSTOM_INPUT;
 
-/// Reads `{"input": "…"}` piece by piece. Arguments of another shape are the input as they are.
+/// Reads `{"input": "…"}` incrementally. Arguments of another shape are the input verbatim.
 #[derive(Debug, Default)]
 pub(super) struct CustomInput {
     all: String,
-    /// Up to where `all` is read.
+    /// How much of `all` is read.
     read: usize,
     said: String,
     place: Place,
@@ -23,7 +23,7 @@ enum Place {
 }
 
 impl CustomInput {
-    /// Takes more of the arguments, and gives what is certain of the input.
+    /// Takes more of the arguments, and returns the input as far as it is certain.
     pub(super) fn push(&mut self, arguments: &str) -> String {
         self.all.push_str(arguments);
         if self.place == Place::Before
@@ -39,7 +39,7 @@ impl CustomInput {
         self.said[start..].to_owned()
     }
 
-    /// What is left of the input when the arguments are over, and all of it.
+    /// The rest of the input at the end of the arguments, and all of it.
     pub(super) fn finish(mut self) -> (String, String) {
         if self.place != Place::Before {
             return (String::new(), self.said);
@@ -68,7 +68,7 @@ impl CustomInput {
     }
 }
 
-/// Where the text of the input begins, if the arguments begin as they should and go that far.
+/// The start of the input's text, if the arguments have the expected beginning.
 fn opening(arguments: &str) -> Option<usize> {
     let mut rest = arguments.trim_start().strip_prefix('{')?.trim_start().strip_prefix('"')?;
     rest = rest.strip_prefix(CUSTOM_INPUT)?.strip_prefix('"')?.trim_start();
@@ -76,7 +76,7 @@ fn opening(arguments: &str) -> Option<usize> {
     Some(arguments.len() - rest.len())
 }
 
-/// The character that an escape stands for, and the escape's length; `None` if it is not there as a whole.
+/// The character of an escape and the escape's length; `None` if it is incomplete.
 fn escape(text: &str) -> Option<(char, usize)> {
     let simple = |character| Some((character, 2));
     match text.as_bytes().get(1)? {
@@ -90,7 +90,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
             if !(0xd800..0xdc00).contains(&first) {
                 return Some((char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6));
             }
-            // The first half of a pair; the second one may be on its way.
+            // The first half of a pair; the second one may follow.
             let rest = &text[6..];
             let second = match rest.as_bytes() {
                 [] | [b'\\'] => return None,
@@ -109,7 +109,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
     }
 }
 
-/// The number of a `\uXXXX`; outer `None`: it is not there as a whole; inner `None`: it is no number.
+/// The number of a `\uXXXX`; outer `None`: incomplete; inner `None`: not a number.
 fn unit(text: &str) -> Option<Option<u32>> {
     let digits = text.as_bytes().get(2..6)?;
     let number = |digits| u32::from_str_radix(digits, 16).ok();

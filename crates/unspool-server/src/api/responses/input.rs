@@ -11,16 +11,16 @@ use crate::request::images;
 /// The chat messages of `instructions` and `input`.
 pub(super) struct Conversation {
     pub(super) messages: Vec<Value>,
-    /// Whether the answer goes on with the last message, which was broken off.
+    /// Whether the model continues the last message.
     pub(super) open: bool,
-    /// Images may be there.
+    /// Whether images are allowed.
     images: bool,
 }
 
 /// Reads the conversation.
 ///
 /// # Errors
-/// An item that cannot be said in text, or whose kind is not known.
+/// An item that cannot be expressed as text, or of an unknown kind.
 pub(super) fn read(instructions: Option<&str>, input: Option<&Value>, images: bool) -> Result<Conversation, ApiError> {
     let mut out = Conversation { messages: Vec::new(), open: false, images };
     if let Some(text) = instructions.filter(|text| !text.is_empty()) {
@@ -70,11 +70,11 @@ impl Conversation {
                 let (output, shown) = self.output(fields, place)?;
                 self.messages.push(json!({"role": "tool", "tool_call_id": text(fields, "call_id"), "content": output}));
                 if !shown.is_empty() {
-                    // A result is text to models; what it shows stands behind it.
+                    // A tool result is text for models; images in it follow.
                     self.messages.push(json!({"role": "user", "content": shown}));
                 }
             }
-            // The model never knew of it.
+            // The model never saw it.
             (kind, _) if tells_of_hosted(kind) => {}
             (kind, _) => {
                 let error = ApiError::bad_field(place, format!("`{place}` has the type `{kind}`, which is not served"));
@@ -87,8 +87,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// The assistant's message that takes a field: the last one, if it is an assistant's and does not have the field, nor what
-    /// comes after it.
+    /// The assistant message for a field: the last one, if it is an assistant's and has neither the field nor a later
+    /// one.
     fn assistant(&mut self, field: &str, value: Value) {
         let takes = |last: &Value| {
             let has = |key: &str| last.get(key).is_some();
@@ -137,7 +137,7 @@ impl Conversation {
         }
     }
 
-    /// A tool's result; several parts are lines. What it shows is put apart.
+    /// A tool's result; several parts become lines. Its images are returned separately.
     fn output(&self, fields: &Map<String, Value>, place: &str) -> Result<(String, Vec<Value>), ApiError> {
         let place = format!("{place}.output");
         match fields.get("output") {
@@ -172,7 +172,7 @@ impl Conversation {
     }
 }
 
-/// The text of a reasoning item: its own, or else that of the envelope that it was given in, or its summary.
+/// The text of a reasoning item: its own, or that in its envelope, or its summary.
 fn thought(fields: &Map<String, Value>, place: &str) -> Result<String, ApiError> {
     let sealed = match text(fields, "encrypted_content") {
         "" if fields.get("encrypted_content").is_none_or(|content| content.is_null() || content == "") => String::new(),

@@ -1,4 +1,4 @@
-//! The output items of a response, and the events that build them. A whole answer is made of the same items.
+//! The output items of a response, and the events that build them. A complete answer has the same items.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::api::envelope;
 use crate::blocks::{Block, BlockEvent};
 use crate::unique;
 
-/// Takes events: a name behind `response.`, and the data without name and number.
+/// Takes events: a name after `response.`, and the data without name and number.
 pub(super) trait Sink: FnMut(&str, Value) {}
 
 impl<F: FnMut(&str, Value)> Sink for F {}
@@ -16,18 +16,18 @@ impl<F: FnMut(&str, Value)> Sink for F {}
 /// The items so far.
 pub(super) struct Items {
     tools: Tools,
-    /// Thoughts are given in envelopes too, for clients that keep nothing else of them.
+    /// Whether reasoning also comes in envelopes, for clients that keep nothing else of it.
     sealed: bool,
     done: Vec<Value>,
     open: Option<Open>,
 }
 
-/// The item that is being written.
+/// The current item.
 struct Open {
     id: String,
     kind: Kind,
     text: String,
-    /// The log probabilities of its tokens, and those of the text that comes next.
+    /// The log probabilities of its tokens, and those of the next text.
     logprobs: Vec<Value>,
     next: Vec<Value>,
 }
@@ -44,7 +44,7 @@ impl Items {
         Self { tools, sealed, done: Vec::new(), open: None }
     }
 
-    /// All that came is void.
+    /// Discards everything.
     pub(super) fn forget(&mut self) {
         self.done.clear();
         self.open = None;
@@ -55,7 +55,7 @@ impl Items {
         &self.done
     }
 
-    /// Takes what happens to a block. `cut` is whether the answer is over before the model was.
+    /// Handles an event of a block. `cut`: whether the answer ends before the model did.
     pub(super) fn take(&mut self, event: BlockEvent, cut: bool, sink: &mut impl Sink) {
         match event {
             BlockEvent::Open(block) => self.begin(block, sink),
@@ -146,7 +146,7 @@ impl Items {
 }
 
 impl Open {
-    /// The item; at its beginning its content is still to come.
+    /// The item; at its beginning without its content.
     fn item(&self, status: &str, beginning: bool) -> Value {
         let content = || if beginning { json!([]) } else { self.part().into_iter().collect() };
         let id = &self.id;

@@ -1,5 +1,5 @@
-//! `POST /v1/responses`, as OpenAI has it. A request is translated into a chat request; the answer is the same event stream, in
-//! items. Nothing is kept: each request brings the whole conversation.
+//! `POST /v1/responses`, as in OpenAI's API. A request is translated into a chat request; the answer is the same event
+//! stream, grouped into items. Nothing is stored: each request has the entire conversation.
 
 mod convert;
 mod custom;
@@ -50,7 +50,7 @@ pub(super) async fn serve(
     answer(&app, &headers, body).await.unwrap_or_else(|error| refused(&convert::in_own_words(error).noted()))
 }
 
-/// An error in this API's shape, whose code is a text or nothing.
+/// An error in this API's format, whose code is a text or null.
 fn refused(error: &ApiError) -> Response {
     let mut body = error.body();
     if body["error"]["code"].is_number() {
@@ -87,7 +87,7 @@ async fn count(app: &Arc<App>, headers: &HeaderMap, body: Result<Bytes, BytesRej
     Ok(json_response(&json!({"object": "response.input_tokens", "input_tokens": tokens})))
 }
 
-/// The chat request that says the same as a body.
+/// The equivalent chat request as a body.
 pub(super) fn chat_body(body: &Value) -> Result<Value, ApiError> {
     let parsed: ResponsesBody = read_body(body)?;
     let object = body.as_object().ok_or_else(|| ApiError::bad_body("the body must be a JSON object"))?;
@@ -133,7 +133,7 @@ async fn answer(
     Ok(response)
 }
 
-/// Waits for the answer and gives it.
+/// Waits for the answer and returns it.
 async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Response, ApiError> {
     let (mut blocks, mut items) = (Blocks::default(), Items::new(tools, frame.sealed));
     let mut nobody = |_: &str, _: Value| {};
@@ -162,14 +162,14 @@ async fn whole(mut frame: Frame, tools: Tools, mut reply: Reply) -> Result<Respo
     Ok(json_response(&frame.response(&outcome, items.done(), Some(reply.tokens()))))
 }
 
-/// How far an answer is.
+/// The state of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Running,
     Completed,
-    /// Cut, and why.
+    /// Cut, with the reason.
     Incomplete(&'static str),
-    /// The backend failed, in words.
+    /// The backend failed, with the message.
     Failed(String),
 }
 
@@ -193,20 +193,20 @@ impl Outcome {
     }
 }
 
-/// What all states of a response have in common.
+/// The common data of all states of a response.
 struct Frame {
     fixed: Map<String, Value>,
     notes: Notes,
-    /// Thoughts are given in envelopes too.
+    /// Whether reasoning also comes in envelopes.
     sealed: bool,
-    /// What is told of tokens beside the items.
+    /// Data of tokens besides the items.
     tokens: Told,
 }
 
-/// What is told of the tokens of a response, where it is asked for.
+/// Data of a response's tokens, if requested.
 #[derive(Default)]
 struct Told {
-    /// The ids of the prompt, or null; they say that ids are told.
+    /// The ids of the prompt, or null; set if ids are requested.
     prompt_ids: Option<Value>,
     ids: Vec<u32>,
     /// The log probabilities of the prompt.
@@ -214,7 +214,7 @@ struct Told {
 }
 
 impl Frame {
-    /// The fields that do not change: the response's own, and those that give the request back.
+    /// The constant fields: the response's own, and those that echo the request.
     fn fixed(id: &str, model: &str, body: &Map<String, Value>, parsed: &ResponsesBody) -> Map<String, Value> {
         let given = |key: &str| body.get(key).cloned().unwrap_or_default();
         let or = |key: &str, default: Value| body.get(key).filter(|value| !value.is_null()).cloned().unwrap_or(default);
@@ -233,7 +233,7 @@ impl Frame {
             "reasoning": or("reasoning", json!({"effort": null, "summary": null})),
             "background": false,
             "service_tier": or("service_tier", json!("auto")),
-            // Whatever was asked for.
+            // Whatever the request says.
             "store": false,
             "temperature": parsed.temperature,
             "text": {"format": format},

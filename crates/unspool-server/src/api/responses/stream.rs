@@ -1,4 +1,4 @@
-//! An answer while it is written.
+//! A streamed answer.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::blocks::{BlockEvent, Blocks};
 use crate::error::ApiError;
 use crate::reply::{Step, TokenCounts};
 
-/// Shows an answer as the events of the Responses API.
+/// Writes an answer as events of the Responses API.
 pub(super) struct Writer {
     frame: Frame,
     blocks: Blocks,
@@ -49,7 +49,7 @@ impl Writer {
 impl sse::Writer for Writer {
     const COUNTS_FIRST: bool = false;
 
-    /// Clients that time the events read no comments.
+    /// Clients that time the events do not count comments.
     fn silence(&mut self, out: &mut Vec<u8>) {
         self.state("in_progress", &Outcome::Running, out);
     }

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::error::ApiError;
 use crate::hosted::{Ignored, is_hosted};
 
-/// The parameter that stands for the whole input of a custom tool.
+/// The parameter for the entire input of a custom tool.
 pub(super) const CUSTOM_INPUT: &str = "input";
 
-/// A tool as the client knows it.
+/// A tool in the client's terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Own {
     pub(super) name: String,
@@ -18,12 +18,12 @@ pub(super) struct Own {
     pub(super) custom: bool,
 }
 
-/// The tools of a request: in order, each with the name that the model knows it by.
+/// The tools of a request, in order, each with its name for the model.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     functions: Vec<(String, Value)>,
     owns: HashMap<String, Own>,
-    /// What was left out.
+    /// The omitted tools.
     ignored: Ignored,
 }
 
@@ -31,7 +31,7 @@ impl Tools {
     /// Reads `tools`.
     ///
     /// # Errors
-    /// A tool of a kind that nobody knows; a name twice.
+    /// A tool of an unknown kind, or a repeated name.
     pub(super) fn read(tools: &[Value]) -> Result<Self, ApiError> {
         let mut out = Self::default();
         for (index, tool) in tools.iter().enumerate() {
@@ -94,21 +94,21 @@ impl Tools {
         Ok(())
     }
 
-    /// The tools that were left out.
+    /// The omitted tools.
     pub(super) fn ignored(&self) -> &Ignored {
         &self.ignored
     }
 
-    /// The tool that the model calls `name`; a name that nobody knows is a function's.
+    /// The tool that the model calls `name`; an unknown name is a function's.
     pub(super) fn own(&self, name: &str) -> Own {
         let unknown = || Own { name: name.to_owned(), namespace: None, custom: false };
         self.owns.get(name).cloned().unwrap_or_else(unknown)
     }
 
-    /// Puts the tools and the choice among them into a chat request.
+    /// Adds the tools and the choice among them to a chat request.
     ///
     /// # Errors
-    /// A choice that names no tool, or not a single one.
+    /// A choice that names no tool, or more than one.
     pub(super) fn offer(&mut self, choice: Option<&Value>, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
         let choice = match choice {
             None | Some(Value::Null) => None,
@@ -119,7 +119,7 @@ impl Tools {
             let functions: Vec<_> = self.functions.iter().map(|(_, function)| function.clone()).collect();
             chat.insert("tools".to_owned(), functions.into());
         } else if choice.as_ref().is_some_and(|choice| choice == "auto") {
-            // What clients send by default says nothing if there are no tools.
+            // The default choice of clients means nothing without tools.
             return Ok(());
         }
         if let Some(choice) = choice {
@@ -149,7 +149,7 @@ impl Tools {
         }
     }
 
-    /// Leaves the allowed tools alone, so that the model does not even know of the others.
+    /// Removes all but the allowed tools, so that the model does not see the others.
     fn allow(&mut self, choice: &Map<String, Value>) -> Result<Value, ApiError> {
         let mode = match choice.get("mode").and_then(Value::as_str) {
             Some(mode @ ("auto" | "required")) => json!(mode),
@@ -181,7 +181,7 @@ impl Tools {
         Ok(mode)
     }
 
-    /// The flat name for a name in the request: the flat one itself, or a name inside one namespace only.
+    /// The flat name for a name in the request: the flat name itself, or a name that is unique among the namespaces.
     fn find(&self, name: &str, place: &str) -> Result<String, ApiError> {
         if self.owns.contains_key(name) {
             return Ok(name.to_owned());
@@ -199,7 +199,7 @@ impl Tools {
     }
 }
 
-/// The name that the model knows a tool by, as in vLLM.
+/// A tool's name for the model, as in vLLM.
 pub(super) fn flat(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) => format!("{namespace}__{name}"),
@@ -207,7 +207,7 @@ pub(super) fn flat(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// The arguments that stand for a custom tool's input.
+/// The arguments for a custom tool's input.
 pub(super) fn wrapped(input: &str) -> String {
     json!({ CUSTOM_INPUT: input }).to_string()
 }

@@ -1,10 +1,10 @@
-//! The body of a Responses request, as it comes in.
+//! The body of a Responses request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// The fields of `POST /v1/responses` that the gateway itself looks at.
+/// The fields of `POST /v1/responses` that the gateway reads.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct ResponsesBody {
@@ -12,9 +12,9 @@ pub(crate) struct ResponsesBody {
     pub(crate) model: Option<String>,
     /// The conversation: a text or items.
     pub(crate) input: Option<Value>,
-    /// What the model is told beforehand.
+    /// The system prompt.
     pub(crate) instructions: Option<String>,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the answer.
     pub(crate) max_output_tokens: Option<i64>,
     /// The tools: functions, custom tools, namespaces of both.
     pub(crate) tools: Option<Vec<Value>>,
@@ -22,26 +22,26 @@ pub(crate) struct ResponsesBody {
     pub(crate) tool_choice: Option<Value>,
     /// Whether several may be called at once.
     pub(crate) parallel_tool_calls: Option<bool>,
-    /// How much the model thinks.
+    /// The reasoning effort.
     pub(crate) reasoning: Option<Reasoning>,
     /// The form of the answer.
     pub(crate) text: Option<Text>,
     /// Whether the answer is streamed.
     pub(crate) stream: Option<bool>,
-    /// Whether the beginning of a conversation that is too long may be dropped: `auto` or `disabled`.
+    /// Whether to drop the beginning of a conversation that is too long: `auto` or `disabled`.
     pub(crate) truncation: Option<String>,
-    /// Asks for more than the answer.
+    /// Additional data to return.
     pub(crate) include: Option<Vec<String>>,
-    /// So many other tokens are told beside each one of the text; with `include: ["message.output_text.logprobs"]`.
+    /// Number of alternative tokens per token of the text; with `include: ["message.output_text.logprobs"]`.
     pub(crate) top_logprobs: Option<i64>,
-    /// Answers later, which the gateway does not.
+    /// Asynchronous answers, which the gateway does not support.
     pub(crate) background: Option<bool>,
-    /// Given back with the answer.
+    /// Echoed in the answer.
     #[schema(value_type = Option<Object>)]
     pub(crate) metadata: Option<Map<String, Value>>,
-    /// Randomness.
+    /// Sampling temperature.
     pub(crate) temperature: Option<f64>,
-    /// Share of the likeliest tokens.
+    /// Nucleus sampling.
     pub(crate) top_p: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ResponsesBody {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct Reasoning {
-    /// How much the model thinks.
+    /// The reasoning effort.
     pub(crate) effort: Option<String>,
 }
 

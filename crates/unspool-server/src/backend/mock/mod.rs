@@ -1,5 +1,5 @@
-//! A backend without a model: it writes plausible turns in the format's own wire syntax, so that anyone can test a client
-//! against any model's format. What it writes depends on the request and its seed alone.
+//! A backend without a model: it writes plausible turns in the format's own syntax, so that anyone can test a client
+//! with any model's format. Its output depends only on the request and its seed.
 
 mod turn;
 mod values;
@@ -28,9 +28,9 @@ use crate::hash::fnv1a;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
-/// Ids of ordinary pieces begin here; below are the single entries.
+/// First id of ordinary pieces; single entries are below.
 const FIRST_ORDINARY_ID: u32 = 1000;
-/// Ids of ordinary pieces are spread over this many.
+/// Number of ids for ordinary pieces.
 const ORDINARY_IDS: u64 = 150_000;
 
 /// The backend without a model.
@@ -43,8 +43,8 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// A mock that writes `rate` tokens a second (0: as fast as they are taken), and the pair to parse it with. As real
-    /// tokenizers do, its vocabulary has the format's markers as single entries.
+    /// A mock that writes `rate` tokens per second (0: no limit), and the pair to parse its output. As with real
+    /// tokenizers, its vocabulary has the format's markers as single entries.
     ///
     /// # Errors
     /// What [`Registry::pair`] refuses.
@@ -55,13 +55,13 @@ impl Mock {
         let with_entries = Setup { vocabulary: Vocabulary { special, ..Vocabulary::default() }, ..setup.clone() };
         let (pair, single) = match registry.pair(&with_entries) {
             Ok(pair) => (pair, single),
-            // The format wants other entries than it writes: then nothing is known of the vocabulary.
+            // The format needs other entries than it writes: then no vocabulary is used.
             Err(_) => (plain, Vec::new()),
         };
         Ok((Self { pair: pair.clone(), single, rate, thoughts: ReasoningMarkers::default() }, pair))
     }
 
-    /// With the texts around a thought, by which it keeps budgets.
+    /// Sets the texts around a thought, for thinking budgets.
     #[must_use]
     pub fn with_thoughts(self, thoughts: ReasoningMarkers) -> Self {
         Self { thoughts, ..self }
@@ -85,10 +85,10 @@ impl Mock {
         Ok(Script { tokens, stop: StopReason::Stop, prompt_tokens })
     }
 
-    /// The tokens of a text whose thought ends where its budget is used up. What the model would have thought on is left out.
+    /// The tokens of a text whose thought ends when its budget is used up; the rest of the thought is dropped.
     fn within(&self, budget: u64, text: &str, rng: Rng, thinks: bool) -> Vec<Token> {
         let texts = [self.thoughts.start(), self.thoughts.end(), self.thoughts.forced()];
-        // A marker is one token here, whatever it is in the vocabulary, so that it can be counted from.
+        // A marker is one token here, whatever the vocabulary, so that counting can start from it.
         let mut single = self.single.clone();
         single.extend(
             texts
@@ -102,7 +102,7 @@ impl Mock {
         let start_ids = ids(&start);
         let markers = Markers { start: start_ids.clone(), end: ids(&end), forced: ids(&forced) };
         let tokens = self.cut(text, &single, rng);
-        // A thought that the text does not open was opened before it.
+        // A thought that the text does not open is already open.
         let opened = thinks && !tokens.iter().any(|token| start.first() == Some(token));
         let mut machine = ThinkingBudget::new(markers, budget, if opened { &start_ids } else { &[] });
         let mut out = Vec::new();
@@ -122,7 +122,7 @@ impl Mock {
         out
     }
 
-    /// Where calls are demanded or a tool is strict, a text of the format's grammar: thought, and calls that fit.
+    /// If calls are required or a tool is strict, samples the format's grammar: a thought, and calls that match.
     fn held_to_grammar(&self, job: &Job, thinks: bool, rng: &mut Rng) -> Result<Option<String>, BackendError> {
         let request = &job.request;
         let is_strict = request.parse.tools.any_strict();
@@ -140,7 +140,7 @@ impl Mock {
         Ok(grammar.map(|grammar| grammar.sample(&mut Sampler::new(rng.bits()))))
     }
 
-    /// The turn in the format's syntax. Where the syntax cannot say a turn, a plainer one is tried.
+    /// The turn in the format's syntax. If the syntax cannot express a turn, a plainer one is tried.
     fn write(&self, writer: &mut Writer<'_>) -> Result<String, BackendError> {
         let mut refusal = None;
         for plainness in turn::PLAINNESS {
@@ -168,7 +168,7 @@ impl Mock {
     }
 }
 
-/// What the mock can do beside writing: it makes up the probabilities of its tokens.
+/// Additional capabilities of the mock: it invents the probabilities of its tokens.
 pub(super) const CAPABILITIES: Capabilities =
     Capabilities { probabilities: true, token_ids: true, ..NOTHING_BUT_WRITE };
 
@@ -178,8 +178,8 @@ impl Backend for Mock {
     }
 
     fn prompt<'a>(&'a self, request: &'a Arc<ChatRequest>) -> BoxFuture<'a, Result<RenderedPrompt, ApiError>> {
-        // Counted piece by piece: nobody reads the prompt, so it is never put together, and says nothing about how the reply
-        // begins.
+        // The prompt is counted in pieces and never assembled, because nobody reads it; so it does not determine how
+        // the reply begins.
         let count = |text: &str| Cutter::new(text, &[], Rng::new(0)).count() as u64;
         let messages = request.messages.iter().map(|message| count(&message.role) + 2 + count(&message.text()));
         let tools = request.tools.iter().map(|tool| count(&tool.to_string()));

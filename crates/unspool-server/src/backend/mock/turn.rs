@@ -1,4 +1,4 @@
-//! The turn that the mock model takes.
+//! The turn of the mock model.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,25 +9,25 @@ use super::values::ValueMaker;
 use super::words;
 use crate::request::ChatRequest;
 
-/// Calls in a turn that may hold several.
+/// Number of calls in a turn that may have several.
 const PARALLEL: usize = 2;
-/// Bytes of text that make a token at least, for requests that ask for a least length.
+/// Minimum bytes of text per token, for requests with a minimum length.
 const BYTES_PER_TOKEN: u64 = 10;
-/// Most bytes that a least length can ask for.
+/// Maximum bytes for a minimum length.
 const LONGEST_CONTENT: u64 = 1 << 20;
 
-/// How much of a turn a syntax is asked to say.
+/// How much of a turn the syntax should express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plainness {
     /// All of it.
     Full,
-    /// With nothing said before calls.
+    /// Without text before calls.
     Silent,
-    /// And with single words as values.
+    /// Also with single words as values.
     PlainValues,
-    /// And with one call only.
+    /// Also with only one call.
     OneCall,
-    /// And without a thought.
+    /// Also without a thought.
     Bare,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Plainness {
 pub(super) const PLAINNESS: [Plainness; 5] =
     [Plainness::Full, Plainness::Silent, Plainness::PlainValues, Plainness::OneCall, Plainness::Bare];
 
-/// Writes the turn that answers a request.
+/// Generates the turn for a request.
 pub(super) struct Writer<'a> {
     request: &'a ChatRequest,
     thinks: bool,
@@ -51,7 +51,7 @@ impl<'a> Writer<'a> {
         &self.request.parse
     }
 
-    /// A turn: a thought, a sentence or more, and calls where the request has tools that have not answered yet.
+    /// A turn: a thought, one or more sentences, and calls if the request has tools that have not answered yet.
     pub(super) fn turn(&mut self, plainness: Plainness) -> Message {
         let answered = self.answered();
         let tool_calls = if self.calls_wanted() { self.calls(plainness) } else { Vec::new() };
@@ -111,7 +111,7 @@ impl<'a> Writer<'a> {
         self.rng.pick(sentences).copied().unwrap_or_default().to_owned()
     }
 
-    /// The answer in the form that the request asks for.
+    /// The answer in the requested form.
     fn formatted(&mut self) -> Option<String> {
         let schema = match self.request.response_format_kind()? {
             "json_schema" => self.request.response_format.as_ref()?.pointer("/json_schema/schema")?.clone(),
@@ -162,7 +162,7 @@ fn function(tool: &Value) -> Option<(&str, Option<&Value>)> {
     Some((function.get("name")?.as_str()?, function.get("parameters")))
 }
 
-/// JSON as models like to write it: a space after each comma and colon.
+/// JSON in the style of most models: a space after each comma and colon.
 fn spaced(value: &Value) -> String {
     let mut out = Vec::new();
     let mut writer = serde_json::Serializer::with_formatter(&mut out, Spaced);

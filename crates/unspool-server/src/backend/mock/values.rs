@@ -1,20 +1,20 @@
-//! Values that fit a JSON schema.
+//! Values that match a JSON schema.
 
 use serde_json::{Map, Number, Value};
 use unspool_text::Rng;
 
 use super::words;
 
-/// Deepest nesting that is filled with more than what is required.
+/// Maximum nesting with optional members.
 const ROOMY: usize = 3;
-/// Deepest nesting at all; what lies deeper is null. Only a schema that requires itself gets there.
+/// Maximum nesting; deeper values are null. Only a recursive schema gets there.
 const DEEPEST: usize = 24;
-/// Longest list or string that a schema can ask for.
+/// Maximum length of a list or a string.
 const LONGEST: usize = 1000;
-/// Most values that one schema makes, so that a schema which branches into itself stays small.
+/// Maximum number of values for one schema, so that a branching recursive schema stays small.
 const MOST_VALUES: usize = 2000;
 
-/// Makes values for the schemas of one document. `plain` values are single words, for syntaxes that cannot say more.
+/// Generates values for the schemas of one document. `plain` values are single words, for limited syntaxes.
 pub(super) struct ValueMaker<'a> {
     root: &'a Value,
     rng: &'a mut Rng,
@@ -23,12 +23,12 @@ pub(super) struct ValueMaker<'a> {
 }
 
 impl<'a> ValueMaker<'a> {
-    /// `root` is where `$ref` looks.
+    /// `root` is the document for `$ref`.
     pub(super) fn new(root: &'a Value, rng: &'a mut Rng, plain: bool) -> Self {
         Self { root, rng, plain, made: 0 }
     }
 
-    /// An object that fits the schema at the root.
+    /// An object that matches the root schema.
     pub(super) fn arguments(&mut self) -> Map<String, Value> {
         match self.value(self.root, "", 0) {
             Value::Object(map) => map,
@@ -36,7 +36,7 @@ impl<'a> ValueMaker<'a> {
         }
     }
 
-    /// A value that fits `schema`; `name` is what it is called.
+    /// A value that matches `schema`; `name` is its name.
     pub(super) fn value(&mut self, schema: &Value, name: &str, depth: usize) -> Value {
         self.made += 1;
         if depth > DEEPEST || self.made > MOST_VALUES {
@@ -57,7 +57,7 @@ impl<'a> ValueMaker<'a> {
         }
     }
 
-    /// The schema with its `$ref` followed, its parts joined and one of its alternatives chosen.
+    /// The schema with its `$ref` resolved, its parts merged and one of its alternatives chosen.
     fn resolve(&mut self, schema: &Value, depth: usize) -> Map<String, Value> {
         let mut out = Map::new();
         self.merge(schema, &mut out, depth);
@@ -89,7 +89,7 @@ impl<'a> ValueMaker<'a> {
         }
     }
 
-    /// One of several schemas: deep down the simplest, above rather not null.
+    /// One of several schemas: at depth the simplest, above preferably not null.
     fn choose<'b>(&mut self, choices: &'b [Value], depth: usize) -> Option<&'b Value> {
         let is = |choice: &Value, kind: &str| choice.get("type").and_then(Value::as_str) == Some(kind);
         if depth > ROOMY
@@ -101,7 +101,7 @@ impl<'a> ValueMaker<'a> {
         self.rng.pick(&full).copied().or_else(|| choices.first())
     }
 
-    /// The value, where the schema leaves no choice or offers some.
+    /// The value, if the schema fixes or enumerates it.
     fn fixed(&mut self, schema: &Map<String, Value>) -> Option<Value> {
         if let Some(value) = schema.get("const") {
             return Some(value.clone());
@@ -112,7 +112,7 @@ impl<'a> ValueMaker<'a> {
         }
         match schema.get("examples") {
             Some(Value::Array(examples)) if !self.plain => self.rng.pick(examples).cloned(),
-            // A pattern cannot be inverted here; a default is the best hint at what fits it.
+            // A pattern is not inverted here; the default is most likely to match.
             _ if schema.contains_key("pattern") => schema.get("default").cloned(),
             _ => None,
         }
@@ -177,7 +177,7 @@ impl<'a> ValueMaker<'a> {
         let count = if *rest == Value::Bool(false) { count.min(first.len()) } else { count };
         let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
         let mut out: Vec<Value> = Vec::with_capacity(count);
-        // A few tries more than items, for those that must differ.
+        // Some extra attempts for items that must be unique.
         for _ in 0..count.saturating_mul(4) {
             if out.len() == count {
                 break;
@@ -216,7 +216,7 @@ impl<'a> ValueMaker<'a> {
         }
         let (low, high) = bounds(schema);
         let (low, high) = (low.map(|(low, _)| low), high.map(|(high, _)| high));
-        // Halves, quarters and eighths: they are exact in binary, so no digits are made up.
+        // Halves, quarters and eighths are exact in binary.
         let eighths = (1 + self.rng.below(7)) as f64 / 8.0;
         let value = match (low, high) {
             (Some(low), Some(high)) => low + (high - low) * eighths,
@@ -259,7 +259,8 @@ impl<'a> ValueMaker<'a> {
     }
 }
 
-/// Whether a name tells of `part`: `file_path`, `filePath` and `filepath` of a path, but `width` of no id.
+/// Whether a name contains the word `part`: `file_path`, `filePath` and `filepath` contain `path`, but `width` does not
+/// contain `id`.
 fn tells(name: &str, part: &str) -> bool {
     let lower = name.to_lowercase();
     if part.len() > 3 {
@@ -271,7 +272,7 @@ fn tells(name: &str, part: &str) -> bool {
     in_snake_case || in_camel_case
 }
 
-/// Adds a keyword; where a schema has joined parts, their properties and requirements add up.
+/// Adds a keyword; for merged parts, properties and requirements add up.
 fn join(out: &mut Map<String, Value>, key: &str, value: &Value) {
     match (out.get_mut(key), value) {
         (Some(Value::Object(known)), Value::Object(more)) if key == "properties" => known.extend(more.clone()),
@@ -285,10 +286,10 @@ fn join(out: &mut Map<String, Value>, key: &str, value: &Value) {
     }
 }
 
-/// A size that a schema names, within reason.
+/// A size in a schema, up to a maximum.
 fn size(schema: &Map<String, Value>, key: &str) -> Option<usize> {
     let value = schema.get(key)?.as_f64()?;
-    // Out of range saturates, which the cap makes harmless.
+    // Out-of-range values saturate, and the maximum applies.
     (value >= 0.0).then(|| (value as usize).min(LONGEST))
 }
 
@@ -302,7 +303,7 @@ fn bounds(schema: &Map<String, Value>) -> (Bound, Bound) {
     let low = match (number("minimum"), number("exclusiveMinimum")) {
         (Some(low), Some(open)) if low > open => Some((low, false)),
         (_, Some(open)) => Some((open, true)),
-        // Draft 4 wrote the exclusion as a flag beside the bound.
+        // Draft 4 has the exclusion as a flag next to the bound.
         (low, None) => low.map(|low| (low, is_true("exclusiveMinimum"))),
     };
     let high = match (number("maximum"), number("exclusiveMaximum")) {

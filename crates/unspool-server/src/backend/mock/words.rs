@@ -1,4 +1,4 @@
-//! What the mock model has to say.
+//! The texts of the mock model.
 
 /// Openings of a thought.
 pub(super) const THOUGHTS: &[&str] = &[
@@ -10,14 +10,14 @@ pub(super) const THOUGHTS: &[&str] = &[
     "There may be more than one reading of this, but one of them is clearly meant.",
 ];
 
-/// How a thought goes on when calls follow.
+/// Continuations of a thought before calls.
 pub(super) const TOOL_THOUGHTS: &[&str] = &[
     "I do not know this by heart, so I will look it up.",
     "A tool can tell me exactly; guessing would be worse.",
     "The tools at hand cover this, so I will use them.",
 ];
 
-/// How a thought goes on when tools have answered.
+/// Continuations of a thought after tool results.
 pub(super) const RESULT_THOUGHTS: &[&str] =
     &["The tool has answered, so now I only have to put it into words.", "That is all the information I needed."];
 
@@ -34,7 +34,7 @@ pub(super) const ANSWERS: &[&str] = &[
     "One more thing is worth a mention: \"slow\" is not the same as \"late\".",
 ];
 
-/// What is said before calls.
+/// Sentences before calls.
 pub(super) const BEFORE_CALLS: &[&str] = &[
     "Let me check that for you.",
     "One moment, I am looking it up.",
@@ -42,7 +42,7 @@ pub(super) const BEFORE_CALLS: &[&str] = &[
     "Let me see what the tools say.",
 ];
 
-/// What is said when tools have answered.
+/// Sentences after tool results.
 pub(super) const AFTER_RESULTS: &[&str] =
     &["Here is what I found.", "The answer has come in.", "Good news: that worked."];
 
@@ -60,7 +60,7 @@ pub(super) const TEXTS: &[&str] = &[
     "Größe: 3 µm – naïve, but it works.",
 ];
 
-/// Values for strings whose name tells what they hold: part of the name, and what fits.
+/// Values by name: part of the name, and suitable values.
 pub(super) const BY_NAME: &[(&str, &[&str])] = &[
     ("city", &["Oslo", "Łódź", "São Paulo", "Nairobi"]),
     ("location", &["Lisbon", "Kraków", "Osaka", "Halifax"]),
@@ -89,6 +89,6 @@ pub(super) const BY_NAME: &[(&str, &[&str])] = &[
     ("id", &["a17", "b-204"]),
 ];
 
-/// Parts of a name that say that a string holds prose.
+/// Parts of a name that indicate prose.
 pub(super) const PROSE_NAMES: &[&str] =
     &["text", "body", "message", "note", "content", "description", "comment", "prompt"];

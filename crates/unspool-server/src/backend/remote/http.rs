@@ -1,4 +1,4 @@
-//! The HTTP client: its settings, bodies of bounded length, and what its errors mean.
+//! The HTTP client: its settings, bodies of bounded size, and its errors.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use crate::backend::{BackendError, BackendFault};
 use crate::config::ServeConfig;
 use crate::error::StartupError;
 
-/// Time for the connection to come about.
+/// Timeout for connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// How long a connection without work is kept. Servers of these kinds close one after five seconds, and a request that meets the
-/// closing would be lost.
+/// How long to keep an idle connection. Servers of these kinds close one after five seconds, and a request that meets
+/// the closing would be lost.
 const IDLE_TIME: Duration = Duration::from_secs(4);
-/// Most bytes of an error body, a list of models or a rendered prompt.
+/// Maximum size of an error body, a list of models or a rendered prompt, in bytes.
 const LONGEST_BODY: usize = 16 << 20;
 
-/// Most characters of a server's words that are passed on.
+/// Maximum number of characters of a server's message to pass on.
 const MOST_WORDS: usize = 1000;
 
-/// The HTTP client, and the key that the servers want.
+/// The HTTP client, and the servers' key.
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
     key: Option<String>,
-    /// Longest silence of a server.
+    /// Maximum silence of a server.
     silence: Duration,
 }
 
 impl Http {
     pub(super) fn new(config: &ServeConfig) -> Result<Self, StartupError> {
-        // The first provider that is installed stays, so a second gateway in the same process is no error.
+        // If a provider is already installed, it stays, so a second gateway in the same process works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIME)
-            // Prompts and the key are for the servers that were named.
+            // Prompts and the key must reach only the configured servers.
             .redirect(Policy::none())
             .pool_idle_timeout(IDLE_TIME)
             .read_timeout(Duration::from_secs(config.backend_timeout))
@@ -45,7 +45,7 @@ impl Http {
         Ok(Self { client, key, silence: Duration::from_secs(config.backend_timeout) })
     }
 
-    /// Longest silence of a server.
+    /// Maximum silence of a server.
     pub(super) fn silence(&self) -> Duration {
         self.silence
     }
@@ -59,6 +59,16 @@ impl Http {
         self.signed(request)
     }
 
+    /// Sends a request. Where the connection breaks before anything of the answer has come, it is sent once more: the server may just
+    /// have closed a connection that had been kept.
+    pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, BackendError> {
+        let again = request.try_clone();
+        match (request.send().await, again) {
+            (Err(error), Some(again)) if broke(&error) => again.send().await.map_err(|error| fault(&error)),
+            (sent, _) => sent.map_err(|error| fault(&error)),
+        }
+    }
+
     fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         match &self.key {
             Some(key) => request.bearer_auth(key),
@@ -67,7 +77,7 @@ impl Http {
     }
 }
 
-/// A body of reasonable length.
+/// Reads a body of bounded size.
 pub(super) async fn read_limited(mut response: reqwest::Response) -> Result<Vec<u8>, BackendError> {
     let mut out = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
@@ -79,7 +89,12 @@ pub(super) async fn read_limited(mut response: reqwest::Response) -> Result<Vec<
     Ok(out)
 }
 
-/// A transport error in words. The address is left out: it may hold a secret.
+/// Whether the connection was closed in the place of an answer.
+fn broke(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout() && !error.is_builder()
+}
+
+/// Converts a transport error. Omits the address, which may contain a secret.
 pub(super) fn fault(error: &reqwest::Error) -> BackendError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -95,13 +110,13 @@ pub(super) fn fault(error: &reqwest::Error) -> BackendError {
     BackendError::new(BackendFault::Died, format!("the connection to the backend broke: {cause}"))
 }
 
-/// A server has said nothing for too long.
+/// The error for a server that was silent for too long.
 pub(super) fn silent() -> BackendError {
     BackendError::new(BackendFault::TimedOut, "the backend was silent for too long")
         .hint("--backend-timeout sets how long to wait")
 }
 
-/// Words of a server, within a bound and on one line.
+/// A server's message, truncated and on one line.
 pub(super) fn words(text: &str) -> String {
     let mut words: String = text.chars().take(MOST_WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(MOST_WORDS).is_some() {

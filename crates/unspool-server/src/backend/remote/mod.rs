@@ -1,4 +1,4 @@
-//! Servers that write raw output, over HTTP: one or several of one kind.
+//! Servers with raw output, over HTTP: one or several of one kind.
 //!
 //! | kind | asked at | prompt | gives |
 //! |---|---|---|---|
@@ -9,8 +9,8 @@
 //! | `tgi` | `/generate_stream` | text | text and ids |
 //! | `chat` | `/v1/chat/completions` | the conversation | text, and what the server has taken apart |
 //!
-//! Of several servers the least busy one that is well is asked. One that cannot be reached is passed over until it says that it
-//! is well again, and what it was asked goes to another, as long as nothing of its answer has been given.
+//! With several servers, the least busy healthy one gets the request. An unreachable server is skipped until it is
+//! healthy again, and its requests go to another one, as long as nothing of the answer has gone out.
 
 mod dialect;
 mod http;
@@ -35,7 +35,7 @@ use serde_json::value::RawValue;
 use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
-use self::http::{Http, fault, read_limited};
+use self::http::{Http, read_limited};
 use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
@@ -49,7 +49,7 @@ use crate::prompt::RenderedPrompt;
 use crate::prompt::{self, PromptRenderer};
 use crate::request::ChatRequest;
 
-/// The backend in front of servers of one kind.
+/// A backend with servers of one kind.
 pub struct Remote {
     pool: Arc<Pool>,
     http: Http,
@@ -57,20 +57,20 @@ pub struct Remote {
     asking: Asking,
     renderer: Arc<dyn PromptRenderer>,
     start: Option<ChatStart>,
-    /// Prompts that are not made here are made by the server.
+    /// Whether the server renders prompts that the gateway does not.
     asks_for_prompts: bool,
 }
 
-/// What servers of a kind can do.
+/// The capabilities of a kind of server.
 pub(super) fn capabilities(kind: RemoteKind) -> Capabilities {
     dialect::of(kind).capabilities()
 }
 
 impl Remote {
-    /// A backend for the servers at `urls` (each with or without `/v1`), whose prompts `renderer` makes.
+    /// A backend for the servers at `urls` (each with or without `/v1`), with prompts from `renderer`.
     ///
     /// # Errors
-    /// An address is none, or the HTTP client cannot be set up.
+    /// An invalid address, or the HTTP client cannot be set up.
     pub fn new(
         (kind, urls): (RemoteKind, &[String]),
         config: &ServeConfig,
@@ -101,21 +101,21 @@ impl Remote {
     async fn open(&self, job: &Job, lease: &Lease) -> Result<Pieces, BackendError> {
         let body = Value::Object(self.dialect.body(job, &self.asking, &lease.facts())).to_string();
         let request = self.http.post(lease.base(), self.dialect.path(), body).header(ACCEPT, "text/event-stream");
-        let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
+        let response = self.http.send(request).await.map_err(|error| constrained(error, job))?;
         if response.status().is_success() {
             return Ok(stream::pieces(response, self.dialect.reader(job, &self.asking), self.http.silence()));
         }
         Err(constrained(refusal(response).await, job))
     }
 
-    /// The prompt as the server itself makes it, if servers of this kind do. The model's own template is there.
+    /// The prompt as the server renders it with the model's own template, if servers of this kind do.
     async fn rendered_there(&self, request: &ChatRequest) -> Result<Option<RenderedPrompt>, BackendError> {
         let mut rendering = self.dialect.rendering(request, &self.asking);
         let Some(lease) = self.pool.lease(&[]).filter(|_| rendering.is_some()) else { return Ok(None) };
         let mut prompt = RenderedPrompt { turn: Some(0), complete: true, ..RenderedPrompt::default() };
         while let Some((path, body)) = rendering {
             let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
-            let response = request.send().await.map_err(|error| fault(&error))?;
+            let response = self.http.send(request).await?;
             if matches!(response.status().as_u16(), 404 | 405 | 501) {
                 tracing::warn!("the backend has no `{path}`, so that it makes no prompts");
                 return Ok(None);
@@ -129,7 +129,7 @@ impl Remote {
         Ok(Some(prompt))
     }
 
-    /// Begins an answer, at another server if one fails before the first piece of it.
+    /// Begins an answer; tries another server if one fails before the first piece.
     async fn open_somewhere(&self, job: &Job) -> Result<Pieces, BackendError> {
         let mut tried = Vec::new();
         let mut last = None;
@@ -147,7 +147,7 @@ impl Remote {
                 Err(error) if error.fault.is_the_servers() => {
                     lease.failed(error.fault);
                     if others {
-                        // Its words may quote the prompt.
+                        // Its message may quote the prompt.
                         tracing::warn!(fault = ?error.fault, "a backend failed before its answer began, another is asked");
                     }
                     tried.push(lease.index());
@@ -155,7 +155,7 @@ impl Remote {
                 }
                 Err(error) => {
                     if error.overflow.is_some() {
-                        // The server that is there now may take less than the one before.
+                        // The server may have been replaced by one with other limits.
                         lease.doubt();
                     }
                     return Err(error);
@@ -166,7 +166,7 @@ impl Remote {
     }
 }
 
-/// The error that a status which is no success stands for.
+/// The error for an unsuccessful status.
 async fn refusal(response: reqwest::Response) -> BackendError {
     let status = response.status().as_u16();
     let text = read_limited(response).await.unwrap_or_default();
@@ -176,6 +176,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let mut error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     if matches!(status, 400 | 413 | 422) {
         error.overflow = overflow::told(body.as_ref(), &words).map(Box::new);
+        error.param = body.as_ref().and_then(dialect::error_param);
     }
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
@@ -183,7 +184,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     }
 }
 
-/// The error of a request that had a constraint of ours: that may be what the server does not take.
+/// The error for a request with a constraint of the gateway, which the server may not accept.
 fn constrained(error: BackendError, job: &Job) -> BackendError {
     let flag = "--structured-outputs-config.backend";
     match (&job.form.constraint, error.fault) {
@@ -198,7 +199,7 @@ fn constrained(error: BackendError, job: &Job) -> BackendError {
     }
 }
 
-/// Waits for the first piece, so that a failure before it is known.
+/// Waits for the first piece, to detect an earlier failure.
 async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     match pieces.next().await {
         Some(Ok(piece)) => Ok(streams::iter([Ok(piece)]).chain(pieces).boxed()),
@@ -207,7 +208,7 @@ async fn first_piece(mut pieces: Pieces) -> Result<Pieces, BackendError> {
     }
 }
 
-/// The pieces with the server's lease, which ends with them. A server that fails in the middle is known to have failed.
+/// The pieces with the server's lease, which ends with them. A failure during the answer is recorded.
 fn leased(pieces: Pieces, lease: Lease) -> Pieces {
     let next = |(mut pieces, lease): (Pieces, Lease)| async {
         let piece = pieces.next().await?;
@@ -219,7 +220,7 @@ fn leased(pieces: Pieces, lease: Lease) -> Pieces {
     streams::unfold((pieces, lease), next).boxed()
 }
 
-/// The address without what the kind's paths begin with.
+/// The address without the beginning of the kind's paths.
 fn base(url: &str, kind: RemoteKind) -> Result<String, StartupError> {
     if let Err(error) = reqwest::Url::parse(url) {
         return Err(StartupError::new(format!("the backend's address cannot be used: {error}"))
@@ -287,7 +288,7 @@ impl Backend for Remote {
         Box::pin(async {
             let lease = self.pool.lease(&[])?;
             let list = async {
-                let response = self.http.get(lease.base(), "/v1/models").send().await.map_err(|error| fault(&error))?;
+                let response = self.http.send(self.http.get(lease.base(), "/v1/models")).await?;
                 let body = read_limited(response).await?;
                 serde_json::from_slice(&body).map_err(|error| {
                     BackendError::new(
@@ -312,12 +313,12 @@ impl Backend for Remote {
                 None => body,
             };
             let request = self.http.post(lease.base(), "/v1/completions", body);
-            Some(request.send().await.map(|response| pass_back(response, lease)).map_err(|error| fault(&error)))
+            Some(self.http.send(request).await.map(|response| pass_back(response, lease)))
         })
     }
 }
 
-/// The body with this model's name in place of its own. Everything else stays as it is written.
+/// The body with its model name replaced. The rest stays verbatim.
 fn with_model(body: &Bytes, model: &str) -> Bytes {
     let Ok(mut fields) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body) else { return body.clone() };
     let Ok(name) = serde_json::value::to_raw_value(model) else { return body.clone() };
@@ -325,7 +326,7 @@ fn with_model(body: &Bytes, model: &str) -> Bytes {
     serde_json::to_vec(&fields).map_or_else(|_| body.clone(), Bytes::from)
 }
 
-/// The backend's answer as it is, without the headers that concern the connection.
+/// The backend's answer without the headers of the connection.
 fn pass_back(response: reqwest::Response, lease: Lease) -> Response {
     let status = StatusCode::from_u16(response.status().as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
     let kind = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes().to_vec());

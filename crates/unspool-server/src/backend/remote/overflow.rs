@@ -1,10 +1,10 @@
-//! How servers say that a prompt is too long for the model, each in words of its own.
+//! Recognises the servers' errors for prompts beyond the model's context length.
 
 use serde_json::Value;
 
 use crate::error::Overflow;
 
-/// Words that say it.
+/// Phrases of such an error.
 const SIGNS: [&str; 8] = [
     "maximum context length",
     "context_length_exceeded",
@@ -16,7 +16,7 @@ const SIGNS: [&str; 8] = [
     "`inputs` must have less than",
 ];
 
-/// Words in front of the most tokens that the model takes.
+/// Phrases before the model's context length.
 const LONGEST: [&str; 7] = [
     "context length is",
     "context length (",
@@ -27,11 +27,11 @@ const LONGEST: [&str; 7] = [
     "context length of",
 ];
 
-/// Words in front of the prompt's tokens; the most exact ones first.
+/// Phrases before the prompt's token count; the most exact ones first.
 const PROMPT: [&str; 8] =
     ["tokens (", "input (", "(length", "request (", "request has", "prompt contains", "given:", "prompt has"];
 
-/// What an error says of the length; `None`: it is about something else.
+/// The lengths in an error; `None`: it is a different error.
 pub(super) fn told(body: Option<&Value>, words: &str) -> Option<Overflow> {
     let inside = body.map(|body| body.get("error").unwrap_or(body));
     let field = |name: &str| inside?.get(name)?.as_u64();
@@ -48,7 +48,7 @@ pub(super) fn told(body: Option<&Value>, words: &str) -> Option<Overflow> {
     })
 }
 
-/// The number that follows these words.
+/// The number after this phrase.
 fn number_behind(text: &str, mark: &str) -> Option<u64> {
     text.match_indices(mark).find_map(|(at, _)| {
         let rest = text[at + mark.len()..].trim_start();

@@ -1,4 +1,4 @@
-//! Several servers of one kind: which is asked, which is well, and what they say of themselves.
+//! Several servers of one kind: load balancing, health, and their facts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,25 +9,25 @@ use futures_util::future::join_all;
 use super::http::{Http, read_limited};
 use crate::backend::{BackendFault, ServerFacts, ServerState};
 
-/// How long a server may take to say that it is well.
+/// Timeout of a health check.
 const HEALTH_TIME: Duration = Duration::from_secs(5);
-/// How long a server may take to say what it is: a request may wait for that.
+/// Timeout of a query for facts: a request may wait for it.
 const FACTS_TIME: Duration = Duration::from_secs(3);
-/// How soon a server that did not say it is asked again.
+/// Delay before a failed query for facts is repeated.
 const FACTS_PAUSE: Duration = Duration::from_secs(5);
 
 /// The servers.
 #[derive(Debug)]
 pub(super) struct Pool {
     members: Vec<Member>,
-    /// Where a server says whether it is well.
+    /// The path of the health check.
     health: &'static str,
-    /// Where it says what it is.
+    /// The paths of the facts.
     facts: &'static [&'static str],
-    /// How often it is asked; zero: never, and then none is passed over.
+    /// Interval of health checks; zero: never, and then no server is skipped.
     interval: Duration,
     watched: AtomicBool,
-    /// Of equally busy servers the next one is asked.
+    /// Rotates among equally busy servers.
     turn: AtomicUsize,
 }
 
@@ -36,11 +36,11 @@ struct Member {
     base: String,
     busy: AtomicUsize,
     well: AtomicBool,
-    /// Held while it is asked, so that one asks and others wait.
+    /// Held during a query, so that one task queries and others wait.
     facts: tokio::sync::Mutex<Option<Instant>>,
-    /// What it said last.
+    /// Its last facts.
     said: Mutex<Option<Arc<ServerFacts>>>,
-    /// It may be another server by now.
+    /// It may be a different server by now.
     stale: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl Member {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the server what it is, unless that is known, or was asked a moment ago.
+    /// Queries the server's facts, unless they are known or were queried a moment ago.
     async fn learn(&self, http: &Http, paths: &[&str]) {
         if !self.stale.load(Ordering::Acquire) {
             return;
@@ -72,7 +72,7 @@ impl Member {
         }
         *asked = Some(Instant::now());
         let answers = join_all(paths.iter().map(|path| answer(http, &self.base, path))).await;
-        // A server that does not say it need not be asked again; one that cannot be reached is.
+        // A server without facts is not queried again; an unreachable one is.
         let Some(answers) = answers.into_iter().collect::<Option<Vec<_>>>() else { return };
         let mut facts = ServerFacts::default();
         answers.iter().for_each(|answer| facts.learn(answer));
@@ -82,7 +82,7 @@ impl Member {
     }
 }
 
-/// What a server says at a path: null if it says nothing there; `None` if it cannot be reached.
+/// A server's answer at a path: null if it has none; `None` if it is unreachable.
 async fn answer(http: &Http, base: &str, path: &str) -> Option<serde_json::Value> {
     let response = http.get(base, path).timeout(FACTS_TIME).send().await.ok()?;
     if response.status().as_u16() >= 500 {
@@ -93,7 +93,7 @@ async fn answer(http: &Http, base: &str, path: &str) -> Option<serde_json::Value
 }
 
 impl Pool {
-    /// The servers at `bases`, which say at `health` whether they are well, and at `facts` what they are.
+    /// The servers at `bases`, with the paths of their health check and facts.
     pub(super) fn new(
         bases: Vec<String>,
         (health, facts): (&'static str, &'static [&'static str]),
@@ -107,7 +107,8 @@ impl Pool {
         self.members.len()
     }
 
-    /// The least busy server that is not among `tried`. One that is not well is asked where no other is left: it may be again.
+    /// The least busy server that is not among `tried`. An unhealthy one is used if no other is left, because it may
+    /// have recovered.
     pub(super) fn lease(self: &Arc<Self>, tried: &[usize]) -> Option<Lease> {
         let count = self.members.len();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -121,17 +122,17 @@ impl Pool {
         Some(Lease { pool: Arc::clone(self), index })
     }
 
-    /// Asks all servers what they are, where that is not known.
+    /// Queries the unknown facts of all servers.
     pub(super) async fn learn(&self, http: &Http) {
         join_all(self.members.iter().map(|member| member.learn(http, self.facts))).await;
     }
 
-    /// What is known of the servers.
+    /// The known facts of the servers.
     pub(super) fn facts(&self) -> impl Iterator<Item = Arc<ServerFacts>> {
         self.members.iter().filter_map(Member::said)
     }
 
-    /// How each server is, asked now.
+    /// The current state of each server.
     pub(super) async fn states(&self, http: &Http) -> Vec<ServerState> {
         let state = |member: &'_ Member| {
             let address = shown(&member.base);
@@ -163,7 +164,7 @@ impl Pool {
     }
 }
 
-/// One answer at one server: it counts as busy with it until this is dropped.
+/// One answer at one server, which counts as busy with it until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     pool: Arc<Pool>,
@@ -179,7 +180,7 @@ impl Lease {
         self.index
     }
 
-    /// The server has failed. One that cannot be reached is passed over from now on, if anybody looks whether it comes back.
+    /// Records a failure. An unreachable server is skipped from now on, if health checks run.
     pub(super) fn failed(&self, fault: BackendFault) {
         let gone = !matches!(fault, BackendFault::Refused(_) | BackendFault::BadAnswer);
         if gone {
@@ -192,18 +193,18 @@ impl Lease {
 }
 
 impl Lease {
-    /// What is known of the server.
+    /// The known facts of the server.
     pub(super) fn facts(&self) -> Arc<ServerFacts> {
         self.pool.members[self.index].said().unwrap_or_default()
     }
 
-    /// What the server said of itself may no longer be so.
+    /// Marks the server's facts as possibly outdated.
     pub(super) fn doubt(&self) {
         self.pool.members[self.index].stale.store(true, Ordering::Release);
     }
 }
 
-/// An address without user names and passwords.
+/// An address without user name and password.
 fn shown(base: &str) -> String {
     match (base.split_once("://"), base.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, place))) => format!("{scheme}://{place}"),
@@ -217,7 +218,7 @@ impl Drop for Lease {
     }
 }
 
-/// Begins to ask the servers whether they are well, once, if there are several. It ends with the pool.
+/// Starts the health checks once, if there are several servers. They end with the pool.
 pub(super) fn watch(pool: &Arc<Pool>, http: &Http) {
     if !pool.is_watched() || pool.watched.swap(true, Ordering::Relaxed) {
         return;

@@ -1,21 +1,21 @@
-//! Server-sent events, as they come in: whatever the cuts of the bytes, and in whatever form servers write them.
+//! Parses server-sent events, however the bytes are split, in all forms that servers write.
 
 use memchr::memchr2;
 
-/// Most bytes of one event. A longer one is no answer of a completions server.
+/// Maximum size of an event, in bytes. A longer one is not an answer of a completions server.
 pub(super) const LONGEST_EVENT: usize = 16 << 20;
 
 /// An event is longer than [`LONGEST_EVENT`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Takes bytes and gives the data of events. Lines may end with `\n`, `\r\n` or `\r`; comments and fields other than `data`
-/// are passed over. What lies in the bytes as a whole is given from there; only what is cut is kept.
+/// Takes bytes and returns the data of events. Lines may end with `\n`, `\r\n` or `\r`; comments and fields other than
+/// `data` are skipped. Complete events are passed without a copy; only partial ones are stored.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
     /// The beginning of a line.
     line: Vec<u8>,
-    /// The data of an event whose end has not come.
+    /// The data of an incomplete event.
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
@@ -23,7 +23,7 @@ pub(super) struct EventReader {
 }
 
 impl EventReader {
-    /// Takes more bytes; calls `event` with the data of each event that is complete.
+    /// Takes more bytes; calls `event` with the data of each complete event.
     pub(super) fn push(&mut self, bytes: &[u8], event: &mut impl FnMut(&[u8])) -> Result<(), TooLong> {
         let mut rest = bytes;
         // The only data of an event so far, if it lies in these bytes.
@@ -63,7 +63,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The bytes are over; some servers leave the last blank line out.
+    /// Ends the bytes; some servers omit the last blank line.
     pub(super) fn finish(&mut self, event: &mut impl FnMut(&[u8])) {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -92,7 +92,7 @@ impl EventReader {
         }
     }
 
-    /// Keeps data whose event goes on behind the bytes where it lies.
+    /// Stores the data of an event that continues after these bytes.
     fn keep(&mut self, whole: &mut Option<&[u8]>) {
         if let Some(data) = whole.take() {
             self.has_data = true;

@@ -15,10 +15,10 @@ use super::http::{fault, silent};
 use super::sse::{EventReader, LONGEST_EVENT, TooLong};
 use crate::backend::{BackendError, BackendFault, Native, Piece, Pieces};
 
-/// How long the end of a stream may take once the model has stopped: only token counts can still come.
+/// Timeout for the end of a stream after the model has stopped: only usage can still come.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Most bytes of an answer, its ids included: no model writes as much.
+/// Maximum size of an answer in bytes, with its ids: no model writes that much.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 /// The bytes of a body, as they come.
@@ -44,11 +44,11 @@ pub(super) fn pieces(response: Response, reader: Box<dyn Reader>, silence: Durat
     stream::unfold(incoming, |mut incoming| async { incoming.next().await.map(|piece| (piece, incoming)) }).boxed()
 }
 
-/// How the answer comes.
+/// The form of the answer.
 enum Form {
     /// As server-sent events.
     Events(EventReader),
-    /// In one piece, from a server that does not stream.
+    /// As one body, from a server that does not stream.
     OneBody(Vec<u8>),
 }
 
@@ -56,9 +56,9 @@ struct Incoming {
     response: Response,
     form: Form,
     outbox: Outbox,
-    /// Longest time without an event. Comments that keep a connection open are none.
+    /// Maximum time without an event. Keep-alive comments do not count.
     silence: Duration,
-    /// When the last event came.
+    /// Time of the last event.
     heard: Instant,
 }
 
@@ -110,7 +110,7 @@ impl Incoming {
         }
     }
 
-    /// The body is over. An answer that never said that it stopped was cut off.
+    /// The body ends. An answer without a finish reason was cut off.
     fn end(&mut self) {
         let outbox = &mut self.outbox;
         match &mut self.form {
@@ -121,15 +121,15 @@ impl Incoming {
     }
 }
 
-/// The pieces that wait to be taken.
+/// The pieces to be taken.
 struct Outbox {
     reader: Box<dyn Reader>,
     ready: VecDeque<Result<Piece, BackendError>>,
     stopped: bool,
     over: bool,
-    /// Events that came.
+    /// Number of events received.
     events: u64,
-    /// Bytes of text and ids that came.
+    /// Number of bytes of text and ids received.
     bytes: usize,
 }
 
@@ -171,7 +171,7 @@ impl Outbox {
         }
     }
 
-    /// After an error nothing follows; once the model has stopped, an error takes nothing away.
+    /// Nothing follows an error; after the model has stopped, an error is ignored.
     fn fail(&mut self, error: BackendError) {
         if !self.over && !self.stopped {
             self.ready.push_back(Err(error));

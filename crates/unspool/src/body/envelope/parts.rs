@@ -154,33 +154,33 @@ impl JsonOut for EarlyArguments<'_> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unplaced {
     text: String,
-    /// Where the last member begins in it.
+    /// Start of the last member in it.
     member: usize,
-    /// A key of which it is not known yet whether it has a place, as the model wrote it.
+    /// A key whose role is not yet known, as the model wrote it.
     key: String,
-    /// What the keys of the members say; `None`: a member with a place of its own has a value that has none.
+    /// The decoded keys of the members; `None`: a member with a role but an invalid value.
     keys: Vec<Option<String>>,
-    /// Not all of it is kept.
+    /// It is not stored completely.
     full: bool,
 }
 
 impl Unplaced {
-    /// A member that says no more than that the call is one.
+    /// A member that only says that the object is a call.
     const SAYS_NOTHING: &str = "\"type\": \"function\"";
 
-    /// The quote of a key comes.
+    /// The opening quote of a key.
     pub(super) fn key_begins(&mut self) {
         "\"".clone_into(&mut self.key);
     }
 
-    /// More of the key, in a call that may keep so many bytes.
+    /// More of the key, in a call that may store this many bytes.
     pub(super) fn key_goes_on(&mut self, text: &str, most: usize) {
         if !self.full {
             self.full = !push_within(&mut self.key, text, most.saturating_sub(self.text.len()));
         }
     }
 
-    /// The key at hand is over, and says this; whether its member is without a place.
+    /// The current key is complete, with this text; `unplaced`: its member has no role.
     pub(super) fn key_is_over(&mut self, says: &str, unplaced: bool) {
         let key = std::mem::take(&mut self.key);
         if unplaced {
@@ -189,7 +189,7 @@ impl Unplaced {
         }
     }
 
-    /// Bytes that are kept.
+    /// Number of stored bytes.
     pub(super) fn len(&self) -> usize {
         self.text.len() + self.key.len()
     }
@@ -201,7 +201,7 @@ impl Unplaced {
         whole.then(|| std::mem::take(self).text)
     }
 
-    /// A member with a place whose value has none.
+    /// A member with a role but an invalid value.
     pub(super) fn key(&mut self, key: &str) {
         let mut text = String::new();
         string(&mut text, key);
@@ -217,19 +217,19 @@ impl Unplaced {
         self.text.push_str(key);
     }
 
-    /// The value of the last member comes.
+    /// The value of the last member begins.
     pub(super) fn value_begins(&mut self) {
         self.text.push_str(": ");
     }
 
-    /// More of the value, in a call that may keep so many bytes.
+    /// More of the value, in a call that may store this many bytes.
     pub(super) fn value(&mut self, text: &str, most: usize) {
         if !self.full {
             self.full = !push_within(&mut self.text, text, most);
         }
     }
 
-    /// The value of the last member is over.
+    /// The value of the last member ends.
     pub(super) fn value_is_over(&mut self) {
         if self.text[self.member..].trim_start_matches(", ") == Self::SAYS_NOTHING {
             self.text.truncate(self.member);
@@ -237,7 +237,7 @@ impl Unplaced {
         }
     }
 
-    /// All of it, which is told of then.
+    /// Takes all of it, for a diagnostic.
     pub(super) fn take(&mut self) -> String {
         let Self { mut text, key, .. } = std::mem::take(self);
         if !key.is_empty() {
@@ -248,7 +248,7 @@ impl Unplaced {
     }
 }
 
-/// Appends what fits; whether that is all.
+/// Appends as much as the limit allows; returns whether that is all.
 fn push_within(to: &mut String, text: &str, limit: usize) -> bool {
     let mut end = text.len().min(limit.saturating_sub(to.len()));
     while !text.is_char_boundary(end) {

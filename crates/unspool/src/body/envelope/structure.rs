@@ -1,4 +1,4 @@
-//! What each byte of an envelope means: keys, values, the ends of objects and of the list.
+//! The meaning of each byte of an envelope: keys, values, the ends of objects and of the list.
 
 use super::parts::{PendingCall, Short};
 use super::{At, Call, Envelope, EnvelopeSpec, Given, Here, Kept, Role, Turn};
@@ -12,7 +12,7 @@ use crate::json::scan::{JsonScan, Scanned, Stop};
 use crate::limits::Limits;
 use crate::scan::{Match, prefix};
 
-/// Gives members on that are read as arguments.
+/// Emits members that are read as arguments.
 struct Rewritten<'a> {
     out: &'a mut dyn Out,
 }
@@ -29,7 +29,7 @@ fn begins_value(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
 }
 
-/// Whether what makes a call of a name stands at the start of `rest`: a string, a container, or `null`.
+/// Whether `rest` begins with a value that can be arguments: a string, a container, or `null`.
 fn begins_arguments(rest: &[u8]) -> Match {
     match rest.first() {
         Some(b'{' | b'[' | b'"') => Match::Full(1),
@@ -38,7 +38,7 @@ fn begins_arguments(rest: &[u8]) -> Match {
 }
 
 impl Envelope {
-    /// Takes a byte that stands between strings and values, white space apart.
+    /// Consumes a byte between strings and values, other than white space.
     pub(super) fn structure(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>, byte: u8) -> Turn {
         let container = spec.words.container;
         match (&self.at, byte) {
@@ -66,9 +66,9 @@ impl Envelope {
                 }
                 self.go(At::Short(Kept::Key, Short::default()))
             }
-            // A comma before the brace is no reason to lose a call.
+            // A comma before the brace does not break a call.
             (At::Key | At::After, b'}') => self.end_object(spec, cx, here, 1),
-            // So is a missing brace, if the list ends behind whole arguments.
+            // A missing brace does not either, if the list ends after complete arguments.
             (At::After, b']') if self.list && (self.called || matches!(self.call.given, Given::Written(_))) => {
                 self.end_object(spec, cx, here, 0)
             }
@@ -91,7 +91,7 @@ impl Envelope {
         Turn::Go(1)
     }
 
-    /// Takes the first byte of a member's value.
+    /// Consumes the first byte of a member's value.
     fn value(&mut self, spec: &EnvelopeSpec, role: Role, here: Here<'_>, byte: u8) -> Turn {
         match (role, byte) {
             (Role::Name, b'"') => self.go(At::Short(Kept::Name, Short::default())),
@@ -127,7 +127,7 @@ impl Envelope {
         }
     }
 
-    /// A string that is kept is over.
+    /// A stored string is complete.
     pub(super) fn short(&mut self, spec: &EnvelopeSpec, what: Kept, short: &Short, len: usize) -> Turn {
         match what {
             Kept::Key if spec.words.shape == Shape::Keys => {
@@ -139,7 +139,7 @@ impl Envelope {
             Kept::Key | Kept::Name => {
                 let name = short.text.trim();
                 if name.is_empty() && self.later && what == Kept::Name {
-                    // The element is no call, but it may be a whole one.
+                    // The element is not a call, but it may be a complete value.
                     self.at = At::After;
                     return Turn::Go(len);
                 }
@@ -153,7 +153,7 @@ impl Envelope {
                     return Turn::Go(len);
                 }
                 self.at = At::After;
-                // Arguments that stand before the name are what makes it a call.
+                // Arguments before the name make it a call.
                 if self.call.asked { Turn::Say(len, Status::Named) } else { Turn::Go(len) }
             }
             Kept::Id if short.too_long => self.identified("", len),
@@ -161,7 +161,7 @@ impl Envelope {
         }
     }
 
-    /// The value of an id is over.
+    /// The value of an id is complete.
     pub(super) fn identified(&mut self, id: &str, len: usize) -> Turn {
         if !id.is_empty() {
             self.call.id = Some(id.to_owned());
@@ -185,13 +185,13 @@ impl Envelope {
         }
     }
 
-    /// Whether the name alone makes a call of an object that ends without the arguments' key.
+    /// Whether the name alone makes an object without the arguments' key a call.
     fn is_call_without_arguments(&self, spec: &EnvelopeSpec) -> bool {
         let words = &spec.words;
         words.shape == Shape::Keys && self.call.name.is_some() && (words.commit == Commit::Name || self.call.asked)
     }
 
-    /// Whether the envelope stands between two calls, with nothing read of the next one.
+    /// Whether the envelope is between two calls, before any part of the next one.
     fn between(&self) -> bool {
         !self.call.announced
             && match self.at {
@@ -234,7 +234,7 @@ impl Envelope {
         }
     }
 
-    /// Reads over a value that has no place.
+    /// Skips a value without a role.
     pub(super) fn skip(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
         let (scan, member) = match &mut self.at {
             At::Skip(scan) => (scan, true),
@@ -290,10 +290,10 @@ impl Envelope {
         Turn::Say(len, Status::CallEnd { complete })
     }
 
-    /// The next byte is none that the envelope knows: a closer, or it breaks here.
+    /// The envelope does not allow the next byte: it is a closer, or the body breaks here.
     fn misfit(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Turn {
         if !self.call.announced && !self.between() {
-            // In the place of arguments a closer says that there are none.
+            // A closer in place of the arguments means that there are none.
             let asks = matches!(self.at, At::Value(Role::Arguments)) && self.call.name.is_some();
             return match spec.closers.at(here.rest().as_bytes()) {
                 Match::Full(_) if asks => Turn::Say(0, Status::Named),
@@ -312,12 +312,12 @@ impl Envelope {
         }
     }
 
-    /// Whether more is held before the announcement than may be.
+    /// Whether more is held before the announcement than allowed.
     fn holds_too_much(&self, limits: &Limits) -> bool {
         !self.call.announced && self.header.early_bytes() + self.call.unplaced.len() > limits.held_arguments
     }
 
-    /// The output is over. A call that was cut off behind its name is one; one that just ends there is text.
+    /// The output ends. A call that was cut off after its name is one; one that just ends there is text.
     pub(super) fn end(&mut self, spec: &EnvelopeSpec, cx: &mut Cx<'_>, here: Here<'_>) -> Status {
         if !self.call.announced && !self.between() {
             let is_cut = cx.eof == Eof::Length && self.is_call_without_arguments(spec);
@@ -328,10 +328,10 @@ impl Envelope {
             At::Arguments(arguments) => {
                 let whole = arguments.finish(&mut Passed::from(&mut *cx.out, here.at));
                 self.tell_unplaced(cx, here);
-                // A number has no end of its own: cut off, it may have had more digits.
+                // A number has no end marker: if it was cut off, digits may be missing.
                 whole && cx.eof == Eof::Stop
             }
-            // Behind bytes without a place the arguments may have been anything.
+            // After bytes without a role, the arguments may have been anything.
             At::Short(..) | At::Skip(_) if self.call.given == Given::Missing => {
                 self.tell_unplaced(cx, here);
                 false
@@ -346,7 +346,7 @@ impl Envelope {
         Status::Done { complete }
     }
 
-    /// A call is over; whether its arguments are whole.
+    /// Ends a call; returns whether its arguments are complete.
     fn finish_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> bool {
         if self.call.given == Given::Missing && self.members_are_arguments(cx, here) {
             return true;
@@ -366,13 +366,13 @@ impl Envelope {
         }
     }
 
-    /// Parameters that stand beside the name, where the arguments' key is missing, are the arguments; false if there are none,
-    /// or others stand there too.
+    /// If the arguments' key is missing, parameters next to the name are the arguments; false if there are none, or if
+    /// there are other members too.
     fn members_are_arguments(&mut self, cx: &mut Cx<'_>, here: Here<'_>) -> bool {
         let is_declared = |key: &str| cx.schema.is_some_and(|schema| schema.declares(key));
         let Some(members) = self.call.unplaced.take_parameters(&is_declared) else { return false };
         let object = format!("{{{members}}}");
-        // Explanation at the end, as it is only known there; what is mended inside is part of the same repair.
+        // The diagnostic comes at the end, when the reason is known; repairs inside are part of the same repair.
         let mut out = Rewritten { out: cx.out };
         JsonCopy::default().copy(&object, cx.limits.depth, &mut out);
         let message = "the arguments' key is missing; the parameters beside the name are the arguments";
@@ -380,7 +380,7 @@ impl Envelope {
         true
     }
 
-    /// Tells of members without a place.
+    /// Reports members without a role.
     pub(super) fn tell_unplaced(&mut self, cx: &mut Cx<'_>, here: Here<'_>) {
         let text = self.call.unplaced.take();
         if self.call.announced && !text.is_empty() {
@@ -389,14 +389,14 @@ impl Envelope {
         }
     }
 
-    /// An element of the list is no call, but the list goes on.
+    /// An element of the list is not a call, but the list continues.
     pub(super) fn no_call(&mut self, cx: &mut Cx<'_>, here: Here<'_>) {
         let element = self.header.element(&here.input[..here.at]);
         cx.out.report(DiagnosticKind::UnplacedText, here.at, &element, "an element of the list of calls is no call");
         self.next_call("[0", here.at);
     }
 
-    /// Makes room for the next call. `open` is JSON that leads to where the envelope stands.
+    /// Prepares for the next call. `open` is the JSON that leads to the envelope's position.
     fn next_call(&mut self, open: &str, from: usize) {
         self.later = true;
         self.call = Call::default();

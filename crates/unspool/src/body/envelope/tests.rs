@@ -33,12 +33,12 @@ fn spec_of(words: &EnvelopeWords, close: &[&str], open: &[&str]) -> EnvelopeSpec
     EnvelopeSpec::new(words, &follow).unwrap()
 }
 
-/// One object between markers.
+/// One object with markers around it.
 fn object() -> EnvelopeSpec {
     spec_of(&EnvelopeWords::default(), &["</call>"], &["<call>"])
 }
 
-/// A list between markers.
+/// A list with markers around it.
 fn array() -> EnvelopeSpec {
     spec_of(&EnvelopeWords { container: Container::Array, ..EnvelopeWords::default() }, &["</calls>"], &["<calls>"])
 }
@@ -74,7 +74,7 @@ fn said(spec: &EnvelopeSpec, text: &str) -> Vec<String> {
     run(spec, text, Eof::Stop).said
 }
 
-/// What is said of `text`, which this rest follows.
+/// The output for `text`, which this rest follows.
 fn said_before(spec: &EnvelopeSpec, text: &str, rest: &str) -> Vec<String> {
     let trace = run(spec, &format!("{text}{rest}"), Eof::Stop);
     assert_eq!(trace.taken, text.len(), "{text:?} before {rest:?}: {:?}", trace.said);
@@ -147,7 +147,7 @@ fn ids_are_strings_or_numbers() {
         assert_eq!(trace.said[..2], [header, "args {}"], "{text:?}");
         assert_eq!(trace.said.last().unwrap(), "done true");
     }
-    // A name behind which nothing of a call comes makes none.
+    // A name without anything of a call after it is not a call.
     for text in [r#"{"tool": "t", x"#, r#"{"tool": "t", "cal\x"#, r#"{"tool": "t", "cal"#] {
         assert_eq!(said(&with_ids(), text), ["broken"]);
     }
@@ -191,7 +191,7 @@ fn the_first_arguments_count() {
             "{text:?}"
         );
     }
-    // Arguments beside the name instead of under a key.
+    // Arguments next to the name instead of under a key.
     let flat = run(&object(), r#"{"name": "f", "leaf": "mint", "é": 1}"#, Eof::Stop);
     assert_eq!(flat.said, ["named f", "args {}", "done true"]);
     assert_eq!(flat.diagnostics[0].2, r#""leaf": "mint", "é": 1"#);
@@ -242,7 +242,7 @@ fn what_is_no_call_breaks_before_it_is_named() {
     }
 }
 
-/// A value that is no call can be followed to its own end.
+/// A value that is not a call can be followed to its end.
 #[test]
 fn the_json_of_no_call_goes_on() {
     for (text, end) in [

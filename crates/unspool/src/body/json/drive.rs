@@ -1,4 +1,4 @@
-//! Runs a body in a test the way a parser does, over every way to cut its input.
+//! Runs a body in a test as a parser does, over every split of its input.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,16 +11,16 @@ use crate::limits::Limits;
 pub(crate) trait Machine: Default + Clone + PartialEq + std::fmt::Debug + Serialize + DeserializeOwned {
     type Spec;
     fn advance(&mut self, spec: &Self::Spec, cx: &mut Cx<'_>, input: &str) -> Step;
-    /// What is told when a call is named.
+    /// Described when a call gets its name.
     fn header(&self) -> String;
 }
 
-/// All that a body said, in order and in one line each, neighbouring pieces of arguments joined.
+/// The output of a body, in order, one line each, with neighbouring pieces of arguments joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub(crate) said: Vec<String>,
     pub(crate) diagnostics: Vec<(DiagnosticKind, usize, String)>,
-    /// Bytes taken in all.
+    /// Number of consumed bytes.
     pub(crate) taken: usize,
 }
 
@@ -48,7 +48,7 @@ impl Out for Record<'_> {
     }
 }
 
-/// Runs a fresh machine over `pieces`, the last of which ends in `eof`.
+/// Runs a new machine over `pieces`, the last of which ends in `eof`.
 pub(crate) fn drive<M: Machine>(spec: &M::Spec, pieces: &[&str], eof: Eof, limits: &Limits) -> Trace {
     let mut machine = M::default();
     let mut trace = Trace::default();
@@ -93,7 +93,7 @@ pub(crate) fn drive<M: Machine>(spec: &M::Spec, pieces: &[&str], eof: Eof, limit
     trace
 }
 
-/// Runs over `text` whole, in every two pieces and character by character; all must say the same.
+/// Runs over `text` whole, in every two pieces and character by character; all outputs must be equal.
 pub(crate) fn drive_all_ways<M: Machine>(spec: &M::Spec, text: &str, eof: Eof, limits: &Limits) -> Trace {
     let whole = drive::<M>(spec, &[text], eof, limits);
     for (cut, _) in text.char_indices() {
@@ -107,7 +107,7 @@ pub(crate) fn drive_all_ways<M: Machine>(spec: &M::Spec, text: &str, eof: Eof, l
     whole
 }
 
-/// Where no call is open, the raw bytes are given back: how many were taken by then does not matter.
+/// If no call is open, the raw bytes are given back, so the number of consumed bytes does not matter.
 fn assert_same(one: &Trace, other: &Trace, what: &str) {
     assert_eq!((&one.said, &one.diagnostics), (&other.said, &other.diagnostics), "{what}");
     let given_back = match &other.said[..] {
@@ -120,7 +120,7 @@ fn assert_same(one: &Trace, other: &Trace, what: &str) {
     }
 }
 
-/// Cuts `text` at these places, wherever they are the border of a character.
+/// Splits `text` at these positions, if they are character boundaries.
 pub(crate) fn cut_at<'a>(text: &'a str, places: &[usize]) -> Vec<&'a str> {
     let mut places: Vec<usize> =
         places.iter().map(|p| p % (text.len() + 1)).filter(|p| text.is_char_boundary(*p)).collect();

@@ -224,7 +224,7 @@ fn nesting_beyond_the_limit_is_broken() {
     assert_eq!(trace.said, [r#"args {"a": ["#, "broken"]);
 }
 
-/// JSON values, written with any spacing.
+/// JSON values with any spacing.
 pub(crate) fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -265,7 +265,7 @@ proptest! {
         prop_assert_eq!(trace.said, [format!("args {value}"), "done true".into()]);
     }
 
-    /// Whatever the model writes, the cuts make no difference.
+    /// The split makes no difference, whatever the model writes.
     #[test]
     fn cuts_make_no_difference(text in r#"[{}\[\]",:\\ unl1a<>e`\n\x01é]{0,24}(<end>|<en|```|<call>)?"#) {
         for spec in [closed(), open()] {

@@ -1,7 +1,7 @@
-//! What stands ahead: whether the structure of a call goes on behind a quote.
+//! Look-ahead: whether the structure of a call continues after a quote.
 //!
 //! Models write quotes inside strings without escaping them. A quote closes only if structure follows; every other one
-//! is data. How far these functions look is bounded by white space and names, which have limits, and by [`LEVELS`].
+//! is data. The look-ahead is bounded by white space and names, which have limits, and by [`LEVELS`].
 
 use super::text::{StringStart, string_start};
 use super::{Frame, KwargsSpec};
@@ -10,14 +10,14 @@ use crate::keyword::{keyword, name};
 use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks, prefix};
 
-/// How many brackets a look-ahead closes before it believes.
+/// Number of brackets that a look-ahead follows.
 const LEVELS: usize = 4;
 
-/// The words that are values.
+/// The keywords that are values.
 pub(super) const WORDS: [(&str, &str); 6] =
     [("True", "true"), ("False", "false"), ("None", "null"), ("true", "true"), ("false", "false"), ("null", "null")];
 
-/// What a quote in a string is.
+/// The role of a quote in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
     /// Data: no structure follows.
@@ -26,13 +26,13 @@ pub(super) enum Quote {
     End,
     /// The end of one piece; another one follows.
     Join,
-    /// The output ends behind it: an end or data, nobody knows.
+    /// The output ends after it, so it may be the end or data.
     Unclear,
-    /// More bytes decide.
+    /// More bytes are needed.
     More,
 }
 
-/// A look ahead from inside a string.
+/// A look-ahead from inside a string.
 pub(super) struct Lookahead<'a> {
     pub(super) spec: &'a KwargsSpec,
     pub(super) frames: &'a [Frame],
@@ -41,7 +41,7 @@ pub(super) struct Lookahead<'a> {
 }
 
 impl Lookahead<'_> {
-    /// What the quote before `rest` is.
+    /// The role of the quote before `rest`.
     pub(super) fn quote(&self, rest: &[u8]) -> Quote {
         let gap = blanks(rest);
         if gap > self.limits.blank {
@@ -56,7 +56,7 @@ impl Lookahead<'_> {
             };
         }
         match string_start(ahead, self.at_end()) {
-            // `'sed -n '1p' f'`: what looks like a further piece is data if the value ends right behind its quote.
+            // `'sed -n '1p' f'`: an apparent further piece is data if the value ends directly after its quote.
             StringStart::Text(_, n) => match self.goes_on(&ahead[n..]) {
                 Match::Full(_) => Quote::Data,
                 Match::Partial => Quote::More,
@@ -71,7 +71,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Whether the call ends at the `)` at the start of `rest`, although a string is open: the block's closer stands behind.
+    /// Whether the call ends at the `)` at the start of `rest` despite an open string: the block's closer follows.
     pub(super) fn is_abandoned(&self, rest: &[u8]) -> Match {
         let n = match first_of(&self.spec.call_close, rest) {
             Match::Full(n) => n,
@@ -97,7 +97,7 @@ impl Lookahead<'_> {
         self.eof != Eof::No
     }
 
-    /// `rest` behind its white space; an error if that is too long, or nothing follows.
+    /// `rest` after its white space; an error if that is too long, or nothing follows.
     fn skip_blanks<'b>(&self, rest: &'b [u8]) -> Result<&'b [u8], Match> {
         let gap = blanks(rest);
         if gap > self.limits.blank {
@@ -109,18 +109,18 @@ impl Lookahead<'_> {
         }
     }
 
-    /// What cannot be decided because the output ends is taken as good.
+    /// If the output ends before a decision, the result is positive.
     fn settle(&self, found: Match) -> Match {
         if found == Match::Partial && self.at_end() { Match::Full(0) } else { found }
     }
 
-    /// The block's closers at the start of `rest`: those whose text is unlikely to stand in a string.
+    /// The block's closers at the start of `rest` that are unlikely inside a string.
     fn telling_closer(&self, rest: &[u8]) -> Match {
         let found = first_of(self.spec.block_close.iter().filter(|l| l.text().len() > 1), rest);
         if found == Match::Partial && self.at_end() { Match::No } else { found }
     }
 
-    /// [`Self::after_value`], behind white space.
+    /// [`Self::after_value`], after white space.
     fn goes_on(&self, rest: &[u8]) -> Match {
         match self.skip_blanks(rest) {
             Ok(ahead) => self.after_value(self.frames, ahead),
@@ -128,7 +128,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Whether what may stand behind a value inside `frames` stands at the start of `rest`.
+    /// Whether `rest` begins with something that may follow a value inside `frames`.
     fn after_value(&self, frames: &[Frame], rest: &[u8]) -> Match {
         either(self.telling_closer(rest), self.after_value_inside(frames, rest))
     }
@@ -153,7 +153,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Whether a value or `closer` stands ahead.
+    /// Whether a value or `closer` follows.
     fn item_or(&self, closer: u8, rest: &[u8]) -> Match {
         let ahead = match self.skip_blanks(rest) {
             Ok(ahead) => ahead,
@@ -178,7 +178,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Behind an argument: a comma and the next keyword, or the call's closer and what follows a call.
+    /// After an argument: a comma and the next keyword, or the call's closer and what follows a call.
     fn after_argument(&self, rest: &[u8]) -> Match {
         if rest[0] == b',' {
             let ahead = match self.skip_blanks(&rest[1..]) {
@@ -197,7 +197,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Behind a call: the block's closer, the next call, or the end. Without a block, anything.
+    /// After a call: the block's closer, the next call, or the end. Without a block, anything.
     fn after_call(&self, rest: &[u8]) -> Match {
         let spec = self.spec;
         if spec.block_close.is_empty() {
@@ -234,7 +234,7 @@ impl Lookahead<'_> {
     }
 }
 
-/// The better of two findings.
+/// The stronger of two results.
 fn either(a: Match, b: Match) -> Match {
     match (a, b) {
         (Match::Full(_), _) => a,
@@ -244,7 +244,7 @@ fn either(a: Match, b: Match) -> Match {
     }
 }
 
-/// The first of `literals` that stands at the start of `rest`.
+/// The first of `literals` at the start of `rest`.
 fn first_of<'l>(literals: impl IntoIterator<Item = &'l Literal>, rest: &[u8]) -> Match {
     literals.into_iter().fold(Match::No, |found, literal| either(found, literal.at(rest)))
 }

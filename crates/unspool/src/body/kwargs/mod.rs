@@ -1,8 +1,8 @@
 //! Python keyword arguments: `port='Cuxhaven', days=3` becomes `{"port": "Cuxhaven", "days": 3}`.
 //!
-//! The input begins behind the `(` of a call. The `)` is the template's: the machine ends before it. Strings are written
-//! as they are read; a number waits for its end, and what stands first in `(` or `{` waits until it is clear whether
-//! that is a tuple, a set or a dict.
+//! The input begins after the `(` of a call. The `)` belongs to the template: the machine ends before it. Strings are
+//! written as they are read. A number waits for its end, and the first item in `(` or `{` waits until it is clear
+//! whether that is a tuple, a set or a dict.
 
 mod lookahead;
 mod number;
@@ -21,7 +21,7 @@ use crate::json::write::string_of;
 use crate::keyword::keyword;
 use crate::scan::{Literal, Match, is_blank};
 
-/// What the machine has to know about its format.
+/// The format's settings for the machine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KwargsSpec {
     call_close: Vec<Literal>,
@@ -31,7 +31,7 @@ pub(crate) struct KwargsSpec {
 }
 
 impl KwargsSpec {
-    /// The machine of a format, with what may stand behind a call.
+    /// The machine of a format, with what may follow a call.
     pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let Follow { call_close, block_close, call_open } = follow;
         if call_close.is_empty() || !call_close.iter().all(|l| l.text().starts_with(')')) {
@@ -43,7 +43,7 @@ impl KwargsSpec {
     }
 }
 
-/// An open bracket. `at`: where in the held text its JSON begins.
+/// An open bracket. `at`: start of its JSON in the held text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Frame {
     List,
@@ -63,25 +63,25 @@ enum Frame {
     },
 }
 
-/// Where the machine stands.
+/// The position of the machine.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 enum State {
     /// Before the first argument.
     #[default]
     Begin,
-    /// Behind a comma between arguments.
+    /// After a comma between arguments.
     Argument,
-    /// In a bracket, where an item or the closer may stand.
+    /// In a bracket, before an item or the closer.
     Item {
         first: bool,
     },
-    /// A value must stand here.
+    /// Before a required value.
     Value,
     Number(String),
     Text(Quotes),
     /// Between two pieces of one string.
     Join,
-    /// Behind a value.
+    /// After a value.
     After,
 }
 
@@ -89,7 +89,7 @@ enum State {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Writer {
     held: String,
-    /// How many open brackets are of unknown kind.
+    /// Number of open brackets of unknown kind.
     unknown: usize,
 }
 
@@ -98,7 +98,7 @@ impl Writer {
         self.put_of(out, json, "");
     }
 
-    /// JSON that was made of a slice of the input.
+    /// Writes JSON made from a slice of the input.
     fn put_of(&mut self, out: &mut dyn Out, json: &str, text: &str) {
         if self.unknown == 0 {
             out.args_of(json, text);
@@ -107,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// A bracket's kind is known: `json` stands where it began.
+    /// A bracket's kind is known: inserts `json` where it began.
     fn decide(&mut self, out: &mut dyn Out, at: usize, json: &str) {
         if self.held.is_char_boundary(at) {
             self.held.insert_str(at, json);
@@ -142,12 +142,12 @@ pub(crate) struct Kwargs {
     opened: bool,
     /// In a comment, which the line's end ends.
     comment: bool,
-    /// Room for the next number.
+    /// Buffer for the next number.
     #[serde(skip)]
     room: String,
 }
 
-/// The input of a step, and what the machine may ask for in it.
+/// The input and context of a step.
 struct Reader<'a, 'c> {
     spec: &'a KwargsSpec,
     cx: &'a mut Cx<'c>,
@@ -163,7 +163,7 @@ impl Reader<'_, '_> {
         self.cx.eof != Eof::No
     }
 
-    /// Tells of bytes that have no place in the arguments.
+    /// Reports bytes without a place in the arguments.
     fn unplaced(&mut self, at: usize, text: &str) {
         super::unplaced(self.cx.out, at, text);
     }
@@ -177,7 +177,7 @@ impl Kwargs {
         self.writer.unknown == 0 && quotes.find(text.as_bytes()).is_none()
     }
 
-    /// Reads on.
+    /// Continues.
     pub(crate) fn step(&mut self, spec: &KwargsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let mut reader = Reader { spec, cx, input };
         let mut at = 0;
@@ -254,7 +254,7 @@ impl Kwargs {
         Move::Done(at, true)
     }
 
-    /// Gives what is held, although the kind of a bracket is unknown: `(` is taken as a tuple, `{` as a dict.
+    /// Writes held text although the kind of a bracket is unknown: `(` becomes a tuple, `{` a dict.
     fn settle(&mut self, out: &mut dyn Out) {
         for frame in self.frames.iter_mut().rev() {
             let (at, kind, json) = match *frame {
@@ -267,7 +267,7 @@ impl Kwargs {
         }
     }
 
-    /// The output ends; `at` is where the bytes begin that are not taken. Says whether the arguments are complete.
+    /// The output ends; unconsumed bytes begin at `at`. Returns whether the arguments are complete.
     fn end(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> bool {
         let stopped = reader.cx.eof == Eof::Stop;
         let left = reader.input.get(at..).unwrap_or_default();

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::typing::{is_plain, with_base};
 
-/// The JSON text of a Python number, or nothing if `text` is none.
+/// The JSON text of a Python number; `None` if `text` is not one.
 ///
-/// A float beyond a double has no JSON value that a reader could hold: it keeps its digits as a string.
+/// A float beyond a double has no JSON value that a reader can represent: it keeps its digits as a string.
 pub(super) fn to_json(text: &str) -> Option<Cow<'_, str>> {
     if is_plain(text) {
         return Some(Cow::Borrowed(text));
@@ -37,7 +37,7 @@ fn is_run(digits: &str) -> bool {
         && digits.chars().all(|c| c == '_' || c.is_ascii_digit())
 }
 
-/// A decimal number: leading zeros go, and a missing digit before or after the point comes.
+/// A decimal number: removes leading zeros, and adds a missing digit before or after the point.
 fn decimal(text: &str) -> Option<String> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(i) => (&text[..i], Some(&text[i..])),

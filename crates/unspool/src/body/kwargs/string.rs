@@ -77,7 +77,7 @@ impl Kwargs {
         Lookahead { spec: reader.spec, frames: &self.frames, limits: reader.cx.limits, eof: reader.cx.eof }
     }
 
-    /// `n` bytes are data as they stand.
+    /// `n` bytes are plain data.
     fn data(&mut self, reader: &mut Reader<'_, '_>, at: usize, n: usize) -> Move {
         self.write_text(reader, at, at + n);
         Move::Go(at + n)
@@ -88,8 +88,8 @@ impl Kwargs {
         let (mut from, text) = (from, reader.input.get(from..to).unwrap_or_default());
         let mut rest = text;
         while !rest.is_empty() {
-            // What is held is written in portions that surely fit, at the end in characters: the limit is passed at the same one
-            // however the input is cut. Within JSON a byte may become six.
+            // Held text is written in portions that surely fit, and near the limit in characters, so the limit is
+            // reached at the same character in every split. Within JSON a byte may become six.
             let room = most.saturating_sub(self.writer.held.len()) / 6;
             let portion = if self.writer.unknown == 0 { rest } else { deciding(rest, room.saturating_sub(4)) };
             let Self { writer, .. } = self;

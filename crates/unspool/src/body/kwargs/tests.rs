@@ -1,4 +1,4 @@
-//! Every text is read whole, in every cut into two, and character by character; all must agree.
+//! Every text is read whole, in every split into two, and character by character; all results must be equal.
 
 use super::*;
 use crate::DiagnosticKind;
@@ -54,7 +54,7 @@ fn run(spec: &KwargsSpec, pieces: &[&str], last: Eof) -> Read {
     read
 }
 
-/// Reads `text` in every way, each of which must give the same.
+/// Reads `text` in every split; all results must be equal.
 fn read(spec: &KwargsSpec, text: &str, last: Eof) -> Read {
     let whole = run(spec, &[text], last);
     let chars: Vec<String> = text.chars().map(String::from).collect();
@@ -74,7 +74,7 @@ fn lfm(text: &str) -> Read {
     read(&spec(&["]<|tool_call_end|>"], ", "), text, Eof::Stop)
 }
 
-/// Checks that `text` (behind the bracket) is complete arguments that read `json`.
+/// Checks that `text` (after the bracket) is complete arguments equal to `json`.
 #[track_caller]
 fn gives(text: &str, json: &str) {
     let read = pythonic(&format!("{text})]"));

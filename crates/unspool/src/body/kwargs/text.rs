@@ -1,9 +1,9 @@
-//! Python string literals: how one opens, and what its escapes mean.
+//! Python string literals: their openers and escapes.
 
 use memchr::memchr3;
 use serde::{Deserialize, Serialize};
 
-/// How an open string is written.
+/// The kind of an open string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::body) struct Quotes {
     /// `'` or `"`.
@@ -16,14 +16,14 @@ pub(in crate::body) struct Quotes {
     pub(in crate::body) braces: bool,
 }
 
-/// What begins at one place.
+/// What begins at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::body) enum StringStart {
     /// A string; its text begins after this many bytes.
     Text(Quotes, usize),
-    /// The input ends before that is decided.
+    /// More bytes are needed.
     More,
-    /// No string.
+    /// Not a string.
     No,
 }
 
@@ -54,13 +54,13 @@ pub(in crate::body) fn string_start(rest: &[u8], eof: bool) -> StringStart {
 /// What a backslash begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::body) enum Escape {
-    /// It stands for a character and is this long.
+    /// An escape for a character, of this length.
     Char(char, usize),
-    /// It stands for nothing (a line goes on behind it) and is this long.
+    /// A line continuation, of this length.
     Nothing(usize),
-    /// It means nothing: these bytes are data as they stand.
+    /// No escape: these bytes are plain data.
     Data(usize),
-    /// The input ends before that is decided.
+    /// More bytes are needed.
     More,
 }
 
@@ -73,7 +73,7 @@ impl Quotes {
         memchr3(self.quote, b'\\', b')', text)
     }
 
-    /// What the backslash at the start of `rest` begins.
+    /// Parses the escape at the start of `rest`.
     pub(in crate::body) fn escape(self, rest: &[u8]) -> Escape {
         let Some(&next) = rest.get(1) else { return Escape::More };
         if self.raw {
@@ -116,7 +116,7 @@ fn octal(rest: &[u8]) -> Escape {
     char::from_u32(value).map_or(Escape::Data(1), |c| Escape::Char(c, 1 + digits))
 }
 
-/// The number that exactly `digits` hexadecimal digits write; an error is the input's end.
+/// The number in exactly `digits` hexadecimal digits; an error is the end of the input.
 fn hex_digits(text: &[u8], digits: usize) -> Result<Option<u32>, ()> {
     let found = text.iter().take(digits).take_while(|b| b.is_ascii_hexdigit()).count();
     if found < digits {
@@ -126,7 +126,7 @@ fn hex_digits(text: &[u8], digits: usize) -> Result<Option<u32>, ()> {
     Ok(value)
 }
 
-/// `\x41`, `\u0041`, `\U00000041`; two halves of a surrogate pair are one character. What is none is data.
+/// `\x41`, `\u0041`, `\U00000041`; two halves of a surrogate pair are one character. An invalid one is data.
 fn hex(rest: &[u8], digits: usize) -> Escape {
     let len = 2 + digits;
     let value = match hex_digits(&rest[2..], digits) {

@@ -1,4 +1,4 @@
-//! Values outside strings: numbers, words, and brackets with what separates and closes their items.
+//! Values outside strings: numbers, words, and brackets with their separators and closers.
 
 use super::lookahead::WORDS;
 use super::number::to_json;
@@ -8,7 +8,7 @@ use crate::body::Out;
 use crate::diagnostic::DiagnosticKind;
 use crate::scan::{Match, prefix};
 
-/// How a value begins.
+/// The beginning of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     Text(Quotes, usize),
@@ -48,7 +48,7 @@ pub(super) fn start(reader: &Reader<'_, '_>, at: usize) -> Start {
     found
 }
 
-/// Whether `byte` goes on with the number `text`.
+/// Whether `byte` continues the number `text`.
 fn number_goes_on(text: &str, byte: u8) -> bool {
     match byte {
         b'+' | b'-' => {
@@ -133,7 +133,7 @@ impl Kwargs {
         Move::Go(at + 1)
     }
 
-    /// The innermost bracket, if its kind is unknown, is a `kind`.
+    /// Sets the kind of the innermost bracket if it is unknown.
     fn decide(&mut self, out: &mut dyn Out, kind: Frame) {
         let Some(frame) = self.frames.last_mut() else { return };
         let (Frame::Paren { at } | Frame::Brace { at }) = *frame else { return };
@@ -161,7 +161,7 @@ impl Kwargs {
         self.state = State::After;
     }
 
-    /// Writes a value that is no string and no bracket; as a key, it is quoted.
+    /// Writes a value that is neither a string nor a bracket; quotes it as a key.
     fn scalar(&mut self, out: &mut dyn Out, json: &str) {
         let quote = if matches!(self.frames.last(), Some(Frame::Key)) && !json.starts_with('"') { "\"" } else { "" };
         for piece in [quote, json, quote] {
@@ -170,7 +170,7 @@ impl Kwargs {
         self.state = State::After;
     }
 
-    /// Behind a value: a separator or a closer.
+    /// After a value: a separator or a closer.
     pub(super) fn after(&mut self, reader: &mut Reader<'_, '_>, at: usize, byte: u8) -> Move {
         let out = &mut *reader.cx.out;
         let Some(frame) = self.frames.last() else {
@@ -216,7 +216,7 @@ impl Kwargs {
         Move::Go(at + 1)
     }
 
-    /// A dict goes on at a key or a value.
+    /// A dict continues at a key or a value.
     fn turn_dict(&mut self, to: Frame) {
         if let Some(frame) = self.frames.last_mut() {
             *frame = to;
@@ -241,7 +241,7 @@ impl Kwargs {
         if self.finish_number(reader, end) { Move::Go(end) } else { Move::Broken(end) }
     }
 
-    /// Writes a number whose end is known. False: it is none.
+    /// Writes a number whose end is known. False: it is not a number.
     pub(super) fn finish_number(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> bool {
         let State::Number(text) = &mut self.state else { return true };
         let mut text = std::mem::take(text);

@@ -1,4 +1,4 @@
-//! What stands ahead: whether the structure of a call goes on behind a string or a bare value.
+//! Look-ahead: whether the structure of a call continues after a string or a bare value.
 
 use super::{Frame, LiteralsSpec};
 use crate::body::Eof;
@@ -6,27 +6,27 @@ use crate::limits::Limits;
 use crate::scan::{Literal, Match, blanks};
 use crate::schema::FunctionSchema;
 
-/// How many brackets a look-ahead closes before it believes.
+/// Number of brackets that a look-ahead follows.
 const LEVELS: usize = 4;
 
-/// What the reader stands in.
+/// The context of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Key,
     Value,
 }
 
-/// A look ahead from inside a string or a bare value.
+/// A look-ahead from inside a string or a bare value.
 pub(super) struct Lookahead<'a> {
     pub(super) spec: &'a LiteralsSpec,
     pub(super) frames: &'a [Frame],
     pub(super) limits: &'a Limits,
-    /// The function's, if the request knows it.
+    /// The function's, if the request has it.
     pub(super) schema: Option<&'a FunctionSchema>,
     pub(super) eof: Eof,
 }
 
-/// The better of two findings.
+/// The stronger of two results.
 fn either(a: Match, b: Match) -> Match {
     match (a, b) {
         (Match::Full(_), _) => a,
@@ -36,7 +36,7 @@ fn either(a: Match, b: Match) -> Match {
     }
 }
 
-/// The first of `literals` that stands at the start of `rest`.
+/// The first of `literals` at the start of `rest`.
 pub(super) fn first_of(literals: &[Literal], rest: &[u8]) -> Match {
     literals.iter().fold(Match::No, |found, literal| either(found, literal.at(rest)))
 }
@@ -51,12 +51,12 @@ impl Lookahead<'_> {
         self.eof != Eof::No
     }
 
-    /// What cannot be decided because the output ends is taken as good.
+    /// If the output ends before a decision, the result is positive.
     fn settle(&self, found: Match) -> Match {
         if found == Match::Partial && self.at_end() { Match::Full(0) } else { found }
     }
 
-    /// `rest` behind its white space; an error if that is too long, or nothing follows.
+    /// `rest` after its white space; an error if that is too long, or nothing follows.
     fn skip_blanks<'b>(&self, rest: &'b [u8]) -> Result<&'b [u8], Match> {
         let gap = blanks(rest);
         if gap > self.limits.blank {
@@ -85,8 +85,8 @@ impl Lookahead<'_> {
         if closes { Match::Full(1) } else { self.settle(first_of(&self.spec.follow.call_close, ahead)) }
     }
 
-    /// Whether structure follows a plain quote. Other than a delimiter it is an ordinary sign, so a comma counts only
-    /// before a key, and a closing bracket only if what is around it goes on.
+    /// Whether structure follows a plain quote. Unlike a delimiter it is an ordinary character, so a comma counts only
+    /// before a key, and a closing bracket only if the surrounding structure continues.
     pub(super) fn after_quote(&self, place: Place, rest: &[u8]) -> Match {
         let ahead = match self.skip_blanks(rest) {
             Ok(ahead) => ahead,
@@ -98,14 +98,14 @@ impl Lookahead<'_> {
         self.after_value(self.frames, ahead)
     }
 
-    /// Whether the comma before `rest` ends a bare value: behind a number, boolean or null (`is_scalar`) before any key, behind
-    /// a text only before a key that the schema declares there, or, where it says nothing, before a word.
+    /// Whether the comma before `rest` ends a bare value. After a number, boolean or null (`is_scalar`) it does before
+    /// any key; after a text only before a key that the schema declares there, or, without a schema, before a word.
     pub(super) fn comma_ends_bare(&self, is_scalar: bool, rest: &[u8]) -> Match {
         self.after_comma(self.frames, rest, &|lookahead, key| is_scalar || lookahead.may_be_key(self.frames, key))
     }
 
-    /// Whether a key without quotes is one that the schema declares in the innermost object of `frames`, or, where it says
-    /// nothing, one word.
+    /// Whether a key without quotes is one that the schema declares in the innermost object of `frames`, or, without a
+    /// schema, a single word.
     fn may_be_key(&self, frames: &[Frame], key: &[u8]) -> bool {
         let Some(Frame::Object { of, .. }) = frames.last() else { return false };
         let declared = self.schema.zip(std::str::from_utf8(key).ok()).and_then(|(schema, key)| {
@@ -114,8 +114,8 @@ impl Lookahead<'_> {
         declared.unwrap_or_else(|| is_word(key))
     }
 
-    /// Whether the comma before `rest` separates: a key and its colon follow, or the closer. In a list it always does.
-    /// `counts` says which keys without quotes do.
+    /// Whether the comma before `rest` is a separator: a key and its colon follow, or the closer. In a list it always
+    /// is. `counts` says which keys without quotes count.
     fn after_comma(&self, frames: &[Frame], rest: &[u8], counts: &dyn Fn(&Self, &[u8]) -> bool) -> Match {
         let Some(frame @ Frame::Object { .. }) = frames.last() else { return Match::Full(0) };
         let gap = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).count();
@@ -154,7 +154,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// A key without quotes that counts, with its colon. It may hold blanks.
+    /// A key without quotes that counts, with its colon. It may contain blanks.
     fn bare_key(&self, rest: &[u8], counts: &dyn Fn(&Self, &[u8]) -> bool) -> Match {
         let in_key = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$' | b' ') || *b >= 0x80;
         let Some(n) = rest.iter().take(self.limits.name + 1).position(|b| !in_key(b)) else {
@@ -164,7 +164,7 @@ impl Lookahead<'_> {
         if is_key { Match::Full(n) } else { Match::No }
     }
 
-    /// Whether what may stand behind a value inside `frames` stands at the start of `rest`.
+    /// Whether `rest` begins with something that may follow a value inside `frames`.
     fn after_value(&self, frames: &[Frame], rest: &[u8]) -> Match {
         let Some((frame, outer)) = frames.split_last() else { return self.after_body(rest) };
         if rest[0] == b',' {
@@ -183,7 +183,8 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Behind the arguments: the call's closer, or a further closing bracket before it. If a call has no closer, anything.
+    /// After the arguments: the call's closer, possibly after a further closing bracket. If a call has no closer,
+    /// anything.
     fn after_body(&self, rest: &[u8]) -> Match {
         let closers = &self.spec.follow.call_close;
         if closers.is_empty() || matches!(rest[0], b'}' | b')') {
@@ -192,8 +193,9 @@ impl Lookahead<'_> {
         self.settle(either(first_of(closers, rest), first_of(&self.spec.follow.call_open, rest)))
     }
 
-    /// Whether the call ends here although a string is open: its closer stands at the start of `rest`, or behind a bracket
-    /// there, and then the next call, the block's closer or the end of the output. `Full` gives the bytes before the closer.
+    /// Whether the call ends here despite an open string: `rest` begins with its closer, possibly after a bracket,
+    /// followed by the next call, the block's closer or the end of the output. `Full` gives the bytes before the
+    /// closer.
     pub(super) fn is_abandoned(&self, rest: &[u8]) -> Match {
         let mut before = 0;
         if matches!(rest[0], b'}' | b')') {
@@ -220,7 +222,7 @@ impl Lookahead<'_> {
         }
     }
 
-    /// Bytes of a further closing bracket that stands between the arguments and the call's closer.
+    /// Length of a further closing bracket between the arguments and the call's closer.
     pub(super) fn extra_bracket(&self, rest: &[u8]) -> Match {
         let ahead = match self.skip_blanks(rest) {
             Ok(ahead) => ahead,

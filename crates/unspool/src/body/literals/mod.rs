@@ -1,8 +1,9 @@
 //! Gemma literals: `{leaf:<|"|>oolong<|"|>,minutes:4}` becomes `{"leaf": "oolong", "minutes": 4}`.
 //!
-//! A delimited value is a string, or a text that the schema types, as the format says; a bare value has the schema's type,
-//! and where the schema is silent the type of its spelling. Plain quotes, `=` for the colon and `(` for the outer brace are
-//! read as what they stand for. Commas and white space between items are framing. The machine begins at the opening bracket and ends behind the closing one.
+//! A delimited value is a string, or a text that the schema types, as the format says. A bare value has the schema's
+//! type or, without one, the type of its spelling. Plain quotes, `=` for the colon and `(` for the outer brace are
+//! accepted. Commas and white space between items are framing. The machine begins at the opening bracket and ends after
+//! the closing one.
 
 mod lookahead;
 mod text;
@@ -23,7 +24,7 @@ use crate::scan::{FirstBytes, Literal, Match, blanks, is_blank};
 use crate::schema::TypeId;
 use crate::typing::Rules;
 
-/// What the machine has to know about its format.
+/// The format's settings for the machine.
 #[derive(Debug, Clone)]
 pub(crate) struct LiteralsSpec {
     /// String delimiters.
@@ -41,7 +42,7 @@ pub(crate) struct LiteralsSpec {
 }
 
 impl LiteralsSpec {
-    /// The machine of a format, with what may stand behind a call.
+    /// The machine of a format, with what may follow a call.
     pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         let words = &tools.literals;
         let (open, close) = match &words.string[..] {
@@ -83,7 +84,7 @@ impl LiteralsSpec {
 enum Frame {
     /// `{`, or the `(` of the arguments.
     Object { of: Option<TypeId>, paren: bool, empty: bool },
-    /// `[`, and how many items it has.
+    /// `[`, and its number of items.
     List { of: Option<TypeId>, items: usize },
 }
 
@@ -96,42 +97,42 @@ impl Frame {
         }
     }
 
-    /// Whether `byte` stands between a key and its value.
+    /// Whether `byte` separates a key from its value.
     fn separates(byte: u8) -> bool {
         matches!(byte, b':' | b'=')
     }
 }
 
-/// Where the machine stands.
+/// The position of the machine.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 enum State {
     /// Before the opening bracket.
     #[default]
     Begin,
-    /// A key or item, or the closer, may stand here.
+    /// Before a key, an item, or the closer.
     Item,
-    /// A value must stand here.
+    /// Before a required value.
     Value(Option<TypeId>),
     /// In a delimited string.
     Delimited,
-    /// In a delimited value that the schema types.
+    /// In a delimited value that gets its type from the schema.
     Untyped(Pending),
     /// In plain quotes.
     Quoted(u8),
     Bare(Pending),
-    /// Behind a value.
+    /// After a value.
     After,
 }
 
 /// One move of the machine; numbers are offsets in the input of the step.
 enum Move {
-    /// Everything before this offset is taken.
+    /// Everything before this offset is consumed.
     Go(usize),
-    /// And more bytes are wanted.
+    /// The same, and more bytes are needed.
     More(usize),
-    /// The call is over.
+    /// The call ends.
     Done(usize, bool),
-    /// The byte there does not fit.
+    /// The byte there is invalid.
     Broken(usize),
 }
 
@@ -140,12 +141,12 @@ enum Move {
 pub(crate) struct Literals {
     state: State,
     frames: Vec<Frame>,
-    /// Room for the next value that is held.
+    /// Buffer for the next held value.
     #[serde(skip)]
     room: [String; 2],
 }
 
-/// The input of a step, and what the machine may ask for in it.
+/// The input and context of a step.
 struct Reader<'a, 'c> {
     spec: &'a LiteralsSpec,
     cx: &'a mut Cx<'c>,
@@ -161,7 +162,7 @@ impl<'a> Reader<'a, '_> {
         self.input.get(from..to).unwrap_or_default()
     }
 
-    /// Where in the step's input a slice of it begins.
+    /// The position in the step's input of a slice of it.
     fn place(&self, text: &str) -> isize {
         text.as_ptr().addr().wrapping_sub(self.input.as_ptr().addr()).cast_signed()
     }
@@ -184,13 +185,13 @@ impl<'a> Reader<'a, '_> {
         string_of(text, |json, from| out.args_of(json, from));
     }
 
-    /// Tells that `text` at `at` was read as `read`.
+    /// Reports that `text` at `at` was read as `read`.
     fn repaired(&mut self, at: usize, text: &str, read: &str) {
         let message = "this is not how the format writes it; it is read as what it stands for";
         self.cx.out.repaired(Repair { at: at.cast_signed(), text, read, message });
     }
 
-    /// Tells of bytes that have no place in the arguments.
+    /// Reports bytes without a place in the arguments.
     fn unplaced(&mut self, at: usize, text: &str) {
         super::unplaced(self.cx.out, at, text);
     }
@@ -210,7 +211,7 @@ impl Literals {
         stops.find(text.as_bytes(), 0).is_none() && pending.is_none_or(|pending| pending.passes(text))
     }
 
-    /// Reads on.
+    /// Continues.
     pub(crate) fn step(&mut self, spec: &LiteralsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         let mut reader = Reader { spec, cx, input };
         let mut at = 0;
@@ -253,14 +254,15 @@ impl Literals {
                 self.state = State::Item;
                 Move::Go(at + 1)
             }
-            // Commas between items are framing: several are allowed, and none.
+            // Commas between items are framing: any number is allowed.
             State::Item if byte == b',' => Move::Go(at + 1),
             _ if self.frames.last().is_some_and(|frame| frame.closer() == byte) => self.close(reader, at),
             _ => self.item(reader, at),
         }
     }
 
-    /// The call's closer stands where the arguments go on. Only the last bracket is closed for the model.
+    /// The call's closer stands where the arguments would continue. Only the last bracket is closed on the model's
+    /// behalf.
     fn call_ends(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> Move {
         let between = matches!(self.state, State::Item | State::After);
         let complete = between && matches!(self.frames[..], [Frame::Object { .. }]);
@@ -357,7 +359,7 @@ impl Literals {
         Lookahead { spec: reader.spec, frames: &self.frames, limits, schema, eof }
     }
 
-    /// The output ends; `at` is where the bytes begin that are not taken. Says whether the arguments are complete.
+    /// The output ends; unconsumed bytes begin at `at`. Returns whether the arguments are complete.
     fn end(&mut self, reader: &mut Reader<'_, '_>, at: usize) -> bool {
         let stopped = reader.cx.eof == Eof::Stop;
         let left = reader.slice(at, reader.input.len());
@@ -381,7 +383,7 @@ impl Literals {
         complete
     }
 
-    /// The call is over before its arguments are: what is held has no place in them.
+    /// The call ends before its arguments do: held text has no place in them.
     fn give_up(&mut self, reader: &mut Reader<'_, '_>, at: usize) {
         if let State::Bare(pending) | State::Untyped(pending) = &self.state
             && !pending.held().is_empty()
@@ -391,9 +393,9 @@ impl Literals {
     }
 }
 
-/// What stands where a key is wanted.
+/// The text at the position of a key.
 enum Key<'a> {
-    /// A key; it and its separator are this long.
+    /// A key; the length includes its separator.
     Found(Cow<'a, str>, usize),
     More,
     Bad,
@@ -422,7 +424,7 @@ fn key<'a>(reader: &Reader<'a, '_>, at: usize) -> Key<'a> {
     }
 }
 
-/// Reads a key between an opener (where it stands, its length) and a closer that the separator follows.
+/// Reads a key between an opener (its position and length) and a closer before the separator.
 fn enclosed_key<'a>(reader: &Reader<'a, '_>, opener: (usize, usize), closer: &str) -> Key<'a> {
     let start = opener.0 + opener.1;
     let text = reader.slice(start, reader.input.len());

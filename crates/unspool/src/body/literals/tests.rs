@@ -1,4 +1,4 @@
-//! Every text is read whole, in every cut into two, and character by character; all must agree.
+//! Every text is read whole, in every split into two, and character by character; all results must be equal.
 
 use serde_json::json;
 
@@ -78,7 +78,7 @@ fn run(spec: &LiteralsSpec, pieces: &[&str], last: Eof) -> Read {
     read
 }
 
-/// Reads `text` in every way, each of which must give the same.
+/// Reads `text` in every split; all results must be equal.
 fn read(spec: &LiteralsSpec, text: &str, last: Eof) -> Read {
     let whole = run(spec, &[text], last);
     let chars: Vec<String> = text.chars().map(String::from).collect();
@@ -90,7 +90,7 @@ fn read(spec: &LiteralsSpec, text: &str, last: Eof) -> Read {
     whole
 }
 
-/// Checks that `text`, before the call's closer, is complete arguments that read `json`.
+/// Checks that `text`, before the call's closer, is complete arguments equal to `json`.
 #[track_caller]
 fn gives(spec: &LiteralsSpec, text: &str, json: &str) {
     let closer = spec.follow.call_close[0].text();

@@ -35,7 +35,7 @@ impl Literals {
         }
     }
 
-    /// Inside plain quotes, where all is taken as it stands.
+    /// Inside plain quotes, where everything is verbatim.
     pub(super) fn quoted(&mut self, reader: &mut Reader<'_, '_>, at: usize, quote: u8) -> Move {
         let found = reader.spec.quoted_stops.find(reader.input.as_bytes(), at).unwrap_or(reader.input.len());
         reader.put_string(reader.slice(at, found));

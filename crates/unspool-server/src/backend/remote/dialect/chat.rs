@@ -1,5 +1,5 @@
-//! `/v1/chat/completions`: servers that make the prompt themselves and give text, in which the model's markup may still stand. What
-//! they have taken apart already, calls and thoughts, is given on as it is.
+//! `/v1/chat/completions`: servers that render the prompt themselves and return text, possibly with the model's markup.
+//! Tool calls and reasoning that they have parsed already pass through.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -30,6 +30,11 @@ impl Dialect for Chat {
 
     fn health(&self) -> &'static str {
         "/v1/models"
+    }
+
+    fn facts(&self) -> &'static [&'static str] {
+        // The second one is llama.cpp's.
+        &["/v1/models", "/props", "/version"]
     }
 
     fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value> {
@@ -86,7 +91,7 @@ impl Dialect for Chat {
     }
 }
 
-/// The conversation. A thought stands under both of its names, for servers know one or the other.
+/// The conversation. Reasoning is under both of its names, because servers know one or the other.
 fn messages(request: &ChatRequest) -> Value {
     let named = |message: &Value| {
         let mut message = message.clone();
@@ -102,7 +107,7 @@ fn messages(request: &ChatRequest) -> Value {
     request.raw_messages.iter().map(named).collect()
 }
 
-/// What switches the thought: the effort, and the template's arguments but for what only says the same again.
+/// The switches of thinking: the effort, and the template's arguments except redundant ones.
 fn switches(request: &ChatRequest) -> Map<String, Value> {
     let mut out = Map::new();
     let mut kwargs = request.parse.chat_template_kwargs.clone();
@@ -119,7 +124,7 @@ fn switches(request: &ChatRequest) -> Map<String, Value> {
     out
 }
 
-/// The tools and the choice among them, as the client sent them.
+/// The tools and `tool_choice` as the client sent them.
 fn tools(request: &ChatRequest) -> Map<String, Value> {
     let mut out = Map::new();
     if request.tools.is_empty() {
@@ -139,7 +144,7 @@ fn tools(request: &ChatRequest) -> Map<String, Value> {
     out
 }
 
-/// One event, or the whole answer of a server that does not stream.
+/// One event, or the complete answer of a server that does not stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -203,10 +208,10 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-/// A call that the server has taken apart.
+/// A call that the server has parsed.
 #[derive(Debug, PartialEq, Eq)]
 struct Begun {
-    /// The server's number of it. Some number all calls alike, or none.
+    /// The server's index of it. Some servers give all calls the same one, or none.
     index: Option<u64>,
     id: String,
 }
@@ -221,7 +226,7 @@ impl Reader for Events {
         let answer: Answer = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
         broken_off(answer.error.as_ref())?;
         for choice in answer.choices.into_iter().flatten() {
-            // One choice is asked for.
+            // Only one choice was requested.
             if let Some(index @ 1..) = choice.index {
                 let message = format!("the backend sent a choice with the index {index}, which nobody asked for");
                 return Err(BackendError::new(BackendFault::BadAnswer, message));
@@ -229,7 +234,7 @@ impl Reader for Events {
             let told = choice.logprobs.and_then(|told| told.content).unwrap_or_default();
             self.said(choice.delta.or(choice.message).unwrap_or_default(), told, take);
             if let Some(word) = choice.finish_reason {
-                // Whether there are calls is seen here.
+                // The gateway itself knows whether there are calls.
                 let calls = ["tool_calls", "function_call"].contains(&word.as_str());
                 let reason = if calls { StopReason::Stop } else { StopReason::of_word(&word) };
                 take(Piece::Stopped { reason, at: choice.stop_reason.filter(|at| !at.is_null()) });
@@ -246,7 +251,8 @@ impl Reader for Events {
 }
 
 impl Events {
-    /// What is told of tokens goes with the text, else with the thought; which of both a whole message's are is not known.
+    /// Log probabilities belong to the text if there is any, otherwise to the reasoning; for a message with both, the
+    /// server does not say.
     fn said(&mut self, said: Said, mut told: Vec<TokenProbability>, take: &mut dyn FnMut(Piece)) {
         let thoughts = [said.reasoning, said.reasoning_content];
         if let Some(thought) = thoughts.into_iter().flatten().find(|text| !text.is_empty()) {
@@ -270,7 +276,7 @@ impl Events {
             Some(_) => self.calls.iter().rposition(|call| call.index == part.index),
             None => self.calls.len().checked_sub(1),
         };
-        // Some servers give several calls one number, or none; a name with another id is another call.
+        // Some servers give several calls one index, or none; a name with another id is another call.
         let other = |at: usize| !name.is_empty() && (part.index.is_none() || !id.is_empty() && self.calls[at].id != id);
         let slot = match known.filter(|at| !other(*at)) {
             Some(slot) => slot,

@@ -1,4 +1,4 @@
-//! `/v1/completions`: OpenAI's old API, which many servers have. vLLM also takes and gives token ids.
+//! `/v1/completions`: OpenAI's legacy API, which many servers have. vLLM also accepts and returns token ids.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::request::ChatRequest;
 /// A completions server.
 #[derive(Debug)]
 pub(super) struct Completions {
-    /// Whether it takes and gives token ids (vLLM).
+    /// Whether it accepts and returns token ids (vLLM).
     pub(super) ids: bool,
 }
 
@@ -22,6 +22,7 @@ pub(super) struct Completions {
 const VLLM: Capabilities = Capabilities {
     notations: &[Notation::Tag, Notation::Lark, Notation::Json],
     notation_hint: "leave the flag out: the backend is then told what it reads",
+    gbnf: false,
     continues: true,
     fills_context: false,
     waits: Waits::ByFlag,
@@ -33,10 +34,11 @@ const VLLM: Capabilities = Capabilities {
     token_ids: true,
 };
 
-/// Of any other completions server nothing is known but that it continues a text.
+/// Any other completions server is only known to continue a text.
 const PLAIN: Capabilities = Capabilities {
     notations: &[],
     notation_hint: "leave the flag out; for a server that is a vLLM or an SGLang name its own kind in --backend",
+    gbnf: false,
     continues: true,
     fills_context: false,
     waits: Waits::Never,
@@ -58,7 +60,7 @@ impl Dialect for Completions {
     }
 
     fn health(&self) -> &'static str {
-        // Any completions server lists its models; not all have a path for their health.
+        // Any completions server lists its models; not all have a health endpoint.
         if self.ids { "/health" } else { "/v1/models" }
     }
 
@@ -73,10 +75,10 @@ impl Dialect for Completions {
             set("model", json!(model));
         }
         set("prompt", if self.ids { prompt(job) } else { json!(job.prompt.text) });
-        // What is told of the prompt's tokens is not there in streams.
+        // Streams do not have data of prompt tokens.
         let streams = sampling.wishes.prompt.is_none();
         set("stream", json!(streams));
-        // Who counts no tokens here is told at the beginning how many the prompt has.
+        // If the gateway does not count tokens, the server reports the prompt's count at the beginning.
         let continuous = self.ids && job.prompt.tokens.is_none();
         if streams {
             set(
@@ -92,13 +94,13 @@ impl Dialect for Completions {
         }
         if let Some(top) = sampling.wishes.top {
             set("logprobs", json!(top));
-            // Texts of tokens are not all different, and not all are text.
+            // Different tokens may have the same text, and some have none.
             if self.ids && knows_ids(job, asking) {
                 set("return_tokens_as_token_ids", json!(true));
             }
         }
         set("max_tokens", json!(sampling.max_tokens.unwrap_or(asking.max_tokens)));
-        // Others than these may refuse what OpenAI's API does not have.
+        // Other servers may refuse fields that OpenAI's API does not have.
         let extends = self.ids || asking.extends(facts);
         if sampling.min_tokens > 0 && extends {
             set("min_tokens", json!(sampling.min_tokens));
@@ -110,7 +112,7 @@ impl Dialect for Completions {
             set("stop", json!(sampling.stop));
         }
         if let Some(budget) = sampling.thinking_budget.filter(|_| self.ids) {
-            // Of a backend that does not keep it, the gateway takes it away.
+            // If the backend does not enforce it, the gateway removes it.
             set("thinking_token_budget", json!(budget));
         }
         if self.ids {
@@ -121,7 +123,7 @@ impl Dialect for Completions {
             }
         }
         if job.prompt.complete && extends {
-            // The template has written them.
+            // The template has already written them.
             set("add_special_tokens", json!(false));
         }
         if asking.needs_special_tokens(job) && extends {
@@ -154,7 +156,7 @@ impl Dialect for Completions {
             Rendered::Tokens { tokens } => {
                 prompt.tokens = Some(tokens.len() as u64);
                 prompt.encoded = tokens.iter().map(|id| PromptToken { id: *id, bytes: Vec::new() }).collect();
-                // The parser has to know what the prompt says.
+                // The parser needs the prompt's text.
                 Ok(Some(("/detokenize", Map::from_iter([("tokens".to_owned(), json!(tokens))]))))
             }
             Rendered::Text { prompt: text } => {
@@ -165,7 +167,7 @@ impl Dialect for Completions {
     }
 }
 
-/// One event, or the whole answer of a server that does not stream.
+/// One event, or the complete answer of a server that does not stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -187,7 +189,7 @@ struct Choice {
     matched_stop: Option<Value>,
 }
 
-/// A list for each thing that is told of the tokens.
+/// Parallel lists of token data.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Probabilities {
@@ -211,14 +213,14 @@ struct PromptDetails {
 }
 
 struct Events {
-    /// The prompt's tokens are told already.
+    /// The prompt's tokens have been reported.
     prompt_told: bool,
     wishes: TokenWishes,
-    /// Knows the texts of tokens.
+    /// Has the texts of tokens.
     pair: Pair,
 }
 
-/// Whether the texts of tokens are known by their ids, or nobody asks for the texts.
+/// Whether the texts of tokens are known by their ids, or not needed.
 fn knows_ids(job: &Job, asking: &Asking) -> bool {
     asking.pair.vocabulary().bytes.is_some() || job.sampling().wishes.as_ids
 }
@@ -260,7 +262,7 @@ impl Reader for Events {
         }
         let mut stopped = false;
         for choice in answer.choices.into_iter().flatten() {
-            // One choice is asked for.
+            // Only one choice was requested.
             if let Some(index @ 1..) = choice.index {
                 let message = format!("the backend sent a choice with the index {index}, which nobody asked for");
                 return Err(BackendError::new(BackendFault::BadAnswer, message));
@@ -282,7 +284,7 @@ impl Reader for Events {
                 take(Piece::Stopped { reason: StopReason::of_word(&word), at });
             }
         }
-        // Counts in the middle are not the last ones.
+        // Intermediate counts are not final.
         if let Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion), prompt_tokens_details }) =
             answer.usage.filter(|_| is_last || stopped)
         {

@@ -1,5 +1,5 @@
-//! llama.cpp's `/completion`. Special tokens come without their text unless the server was started with `--special` or the
-//! request names them, as it does with the format's markers; with the model's folder all are known by their ids all the same.
+//! llama.cpp's `/completion`. Special tokens come without text unless the server was started with `--special` or the
+//! request lists them, as it does with the format's markers. With the model's folder all are known by their ids anyway.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::request::ChatRequest;
 #[derive(Debug)]
 pub(super) struct LlamaCpp;
 
-/// Sampling fields: the server's name, the request's name.
+/// Sampling parameters: the server's name, the request's name.
 const SAMPLING: [(&str, &str); 9] = [
     ("temperature", "temperature"),
     ("top_p", "top_p"),
@@ -31,9 +31,10 @@ const SAMPLING: [(&str, &str); 9] = [
 impl Dialect for LlamaCpp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            // A llama.cpp without llguidance ends its process when it is sent such a grammar; so that is not tried unasked.
+            // A llama.cpp without llguidance exits when it receives such a grammar, so `auto` does not try.
             notations: &[Notation::Json, Notation::Lark],
             notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
+            gbnf: true,
             continues: true,
             fills_context: true,
             probabilities: true,
@@ -58,7 +59,7 @@ impl Dialect for LlamaCpp {
             body.insert(key.to_owned(), value);
         };
         set("prompt", prompt(job));
-        // Without a number it goes on until the context is full.
+        // Without a number it continues until the context is full.
         set("n_predict", sampling.max_tokens.map_or(json!(-1), |most| json!(most)));
         set("stream", json!(true));
         set("return_tokens", json!(true));
@@ -70,11 +71,11 @@ impl Dialect for LlamaCpp {
             set("stop", json!(sampling.stop));
         }
         if let Some(top) = sampling.wishes.top {
-            // None at all are told for 0.
+            // For 0 it reports none at all.
             set("n_probs", json!(top.max(1)));
         }
         if !asking.markers.is_empty() {
-            // Those of them that are special tokens then come with their text.
+            // Those that are special tokens then come with their text.
             set("preserved_tokens", json!(asking.markers));
         }
         constrain(job, &mut body);
@@ -100,7 +101,7 @@ impl Dialect for LlamaCpp {
     }
 }
 
-/// Puts what holds the answer into the body.
+/// Adds the structured output to the body.
 fn constrain(job: &Job, body: &mut Map<String, Value>) {
     match &job.form.constraint {
         Constraint::AsSent => {
@@ -114,8 +115,8 @@ fn constrain(job: &Job, body: &mut Map<String, Value>) {
         Constraint::Json(schema) => {
             body.insert("json_schema".to_owned(), schema.clone());
         }
-        // The server knows it by its first line.
-        Constraint::Lark(grammar) => {
+        // The server recognises it by its first line.
+        Constraint::Lark(grammar) | Constraint::Gbnf(grammar) => {
             body.insert("grammar".to_owned(), json!(&**grammar));
         }
         Constraint::Free | Constraint::Tag(_) => {}
@@ -137,15 +138,15 @@ struct Answer {
     error: Option<Value>,
 }
 
-/// What the answer took.
+/// The usage of the answer.
 #[derive(Debug, Deserialize)]
 struct Timings {
-    /// Tokens of the prompt that were there already.
+    /// Prompt tokens from the cache.
     #[serde(default)]
     cache_n: Option<u64>,
 }
 
-/// A token and those that could have been in its place.
+/// A token and its alternatives.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Told {

@@ -1,4 +1,4 @@
-//! The servers that give raw output, each with its own words for the same questions.
+//! The servers with raw output, each with its own request and response format.
 
 mod chat;
 mod completions;
@@ -16,80 +16,80 @@ use crate::config::RemoteKind;
 use crate::prompt::RenderedPrompt;
 use crate::request::ChatRequest;
 
-/// What all requests of a gateway have in common.
+/// The common settings of all requests of a gateway.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
-    /// The formats that read the answers.
+    /// The formats that parse the answers.
     pub(super) pair: Pair,
-    /// Most tokens where the request does not say.
+    /// Default maximum tokens.
     pub(super) max_tokens: u64,
-    /// Name of the model for the server; none: the name in the request.
+    /// Model name for the server; `None`: the name in the request.
     pub(super) model: Option<String>,
     /// Ids of the tokens that end a turn.
     pub(super) end_tokens: Vec<u32>,
     /// Texts of the format that may be single tokens.
     pub(super) markers: Vec<String>,
-    /// The text that the server's tokenizer puts in front of every prompt.
+    /// The text that the server's tokenizer prepends to every prompt.
     pub(super) sequence_start: Option<String>,
-    /// Chat servers are not told of tools.
+    /// Chat servers do not get tools.
     pub(super) omits_tools: bool,
-    /// vLLM's own fields are sent, whatever a server says that it is.
+    /// Send vLLM's own fields, however a server identifies.
     pub(super) extended: bool,
 }
 
 impl Asking {
-    /// Whether the answer can only be read with its special tokens, whatever the client asked for.
+    /// Whether parsing the answer requires its special tokens, whatever the client requested.
     fn needs_special_tokens(&self, job: &Job) -> bool {
         self.pair.needs(&job.request.parse).special_tokens
     }
 
-    /// Whether a server that says this of itself takes fields that OpenAI's API does not have.
+    /// Whether a server with these facts accepts fields that OpenAI's API does not have.
     fn extends(&self, facts: &ServerFacts) -> bool {
         self.extended || facts.is("vllm") || facts.is("sglang")
     }
 }
 
-/// How one kind of server is spoken to.
+/// The protocol of one kind of server.
 pub(super) trait Dialect: Send + Sync {
-    /// What the server can do.
+    /// The server's capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// Where raw output is asked for.
+    /// The path for raw output.
     fn path(&self) -> &'static str;
 
-    /// Where the server says whether it is well.
+    /// The path of the health check.
     fn health(&self) -> &'static str {
         "/health"
     }
 
-    /// Where the server says what it is and how much its models take.
+    /// The paths for the server's identity and limits.
     fn facts(&self) -> &'static [&'static str] {
         &["/v1/models", "/version"]
     }
 
-    /// The body of a request to a server that says this of itself.
+    /// The body of a request to a server with these facts.
     fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value>;
 
     /// Reads the events of one answer.
     fn reader(&self, job: &Job, asking: &Asking) -> Box<dyn Reader>;
 
-    /// Where and how the server is asked to make a request's prompt itself; `None`: it does not.
+    /// The request for rendering a prompt at the server; `None`: the server does not render.
     fn rendering(&self, request: &ChatRequest, asking: &Asking) -> Option<Question> {
         let _ = (request, asking);
         None
     }
 
-    /// Takes the answer to such a question; gives the next one, if there is more to ask.
+    /// Takes the answer to such a request; returns a further request if necessary.
     fn rendered(&self, answer: &[u8], prompt: &mut RenderedPrompt) -> Result<Option<Question>, BackendError> {
         let _ = (answer, prompt);
         Ok(None)
     }
 }
 
-/// A path, and the body that is sent there.
+/// A path and a body.
 pub(super) type Question = (&'static str, Map<String, Value>);
 
-/// What a server needs to know of a conversation to render it, in the chat API's words.
+/// The parts of a conversation that a server needs for rendering, with the chat API's names.
 fn conversation(request: &ChatRequest) -> Map<String, Value> {
     let mut body = Map::new();
     let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
@@ -97,7 +97,7 @@ fn conversation(request: &ChatRequest) -> Map<String, Value> {
     if !request.tools.is_empty() {
         set("tools", json!(request.tools));
     }
-    // An effort is in the arguments already, and switches what it switches there.
+    // An effort is among the arguments already.
     if !request.parse.chat_template_kwargs.is_empty() {
         set("chat_template_kwargs", json!(request.parse.chat_template_kwargs));
     }
@@ -108,7 +108,7 @@ fn conversation(request: &ChatRequest) -> Map<String, Value> {
 
 /// Reads the events of one answer, in order.
 pub(super) trait Reader: Send {
-    /// The pieces that the data of one event holds.
+    /// The pieces in the data of one event.
     fn read(&mut self, data: &[u8], take: &mut dyn FnMut(Piece)) -> Result<(), BackendError>;
 }
 
@@ -124,17 +124,17 @@ pub(super) fn of(kind: RemoteKind) -> Box<dyn Dialect> {
     }
 }
 
-/// The prompt in the most exact form that there is: ids, else text.
+/// The prompt in the most exact form available: ids, else text.
 fn prompt(job: &Job) -> Value {
     if job.prompt.encoded.is_empty() { json!(job.prompt.text) } else { json!(job.prompt.ids()) }
 }
 
-/// The seed of one answer: answers to one request must differ also where they are reproducible.
+/// The seed of one answer: several answers to one request must differ even if they are reproducible.
 fn seed(job: &Job) -> Option<i64> {
     job.sampling().seed.map(|seed| seed.saturating_add(i64::try_from(job.choice).unwrap_or(0)))
 }
 
-/// Copies the fields that two APIs share, under the other's names.
+/// Copies fields between two APIs with different names.
 fn copy(from: &Map<String, Value>, names: &[(&str, &str)], to: &mut Map<String, Value>) {
     for (theirs, ours) in names {
         if let Some(value) = from.get(*ours) {
@@ -143,7 +143,7 @@ fn copy(from: &Map<String, Value>, names: &[(&str, &str)], to: &mut Map<String, 
     }
 }
 
-/// The JSON schema that the answer must fit, if the request asks for one.
+/// The JSON schema of the answer, if the request has one.
 fn schema(job: &Job) -> Option<Value> {
     let others = &job.sampling().others;
     if let Some(schema) = others.get("structured_outputs").and_then(|outputs| outputs.get("json")) {
@@ -158,7 +158,7 @@ fn schema(job: &Job) -> Option<Value> {
     }
 }
 
-/// The tokens at which the model must stop: those of the request and those of the checkpoint.
+/// The stop tokens: those of the request and those of the checkpoint.
 fn stop_tokens(job: &Job, asking: &Asking) -> Vec<u64> {
     let others = &job.sampling().others;
     let own = others.get("stop_token_ids").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_u64);
@@ -171,12 +171,12 @@ fn stop_tokens(job: &Job, asking: &Asking) -> Vec<u64> {
     ids
 }
 
-/// Data that cannot be read.
+/// The error for invalid data.
 fn unreadable(error: &serde_json::Error) -> BackendError {
     BackendError::new(BackendFault::BadAnswer, format!("the backend sent an event that cannot be read: {error}"))
 }
 
-/// The error that an event tells of, if it does.
+/// The error in an event, if it has one.
 fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
     match error.filter(|error| !error.is_null()) {
         None => Ok(()),
@@ -187,7 +187,14 @@ fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
     }
 }
 
-/// The words of an error body, in the forms that servers use.
+/// The field that an error body names.
+pub(super) fn error_param(error: &Value) -> Option<String> {
+    let param = error.get("error").unwrap_or(error).get("param")?.as_str()?;
+    let fits = !param.is_empty() && param.len() < 80 && param.chars().all(|letter| letter.is_ascii_graphic());
+    fits.then(|| param.to_owned())
+}
+
+/// The message in an error body, in the shapes that servers use.
 pub(super) fn error_message(error: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     text(error)

@@ -1,5 +1,5 @@
-//! SGLang's `/generate`. Text and ids come cumulative unless the server says otherwise, so each event is read against the one
-//! before it.
+//! SGLang's `/generate`. Text and ids are cumulative unless the server says otherwise, so each event is compared with
+//! the previous one.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use crate::probability::{Candidate, TokenProbability, TokenWishes};
 #[derive(Debug)]
 pub(super) struct Sglang;
 
-/// Sampling fields: the server's name, the request's name.
+/// Sampling parameters: the server's name, the request's name.
 const SAMPLING: [(&str, &str); 9] = [
     ("temperature", "temperature"),
     ("top_p", "top_p"),
@@ -93,7 +93,7 @@ impl Dialect for Sglang {
     }
 }
 
-/// Puts what holds the answer into the sampling parameters; schemas and tags are given as text here.
+/// Adds the structured output to the sampling parameters; schemas and tags are text here.
 fn constrain(job: &Job, params: &mut Map<String, Value>) {
     let (field, text) = match &job.form.constraint {
         Constraint::AsSent => {
@@ -110,8 +110,8 @@ fn constrain(job: &Job, params: &mut Map<String, Value>) {
         Constraint::Free => return,
         Constraint::Json(schema) => ("json_schema", schema.to_string()),
         Constraint::Tag(tag) => ("structural_tag", (**tag).to_owned()),
-        // The field takes either notation; a grammar of llguidance says itself which it is.
-        Constraint::Lark(grammar) => ("ebnf", (**grammar).to_owned()),
+        // The field accepts either notation; an llguidance grammar identifies itself.
+        Constraint::Lark(grammar) | Constraint::Gbnf(grammar) => ("ebnf", (**grammar).to_owned()),
     };
     params.insert(field.to_owned(), text.into());
 }
@@ -156,7 +156,7 @@ struct Finish {
     message: Option<String>,
 }
 
-/// What has been given so far.
+/// The output so far.
 #[derive(Debug, Default)]
 struct Events {
     text: String,
@@ -166,7 +166,7 @@ struct Events {
 }
 
 impl Events {
-    /// What is new of the tokens' log probabilities. Like the ids, they are all so far or the new ones.
+    /// The new log probabilities of tokens. Like the ids, the server sends all so far or only the new ones.
     fn probabilities(&mut self, meta: &mut Meta) -> Vec<TokenProbability> {
         let told = meta.output_token_logprobs.take().unwrap_or_default();
         let tops = meta.output_top_logprobs.take().unwrap_or_default();
@@ -189,13 +189,15 @@ impl Reader for Events {
         broken_off(answer.error.as_ref())?;
         let probabilities = self.probabilities(&mut answer.meta_info);
         let (all, listed) = (answer.text.unwrap_or_default(), answer.output_ids.unwrap_or_default());
-        // Cumulative lists are as long as the server's own count; where there are no ids, text that goes on says so.
+        // Cumulative lists have the length of the server's own count; without ids, a text that extends the previous one
+        // is cumulative.
         let cumulative = match answer.meta_info.completion_tokens {
             Some(count) if !listed.is_empty() => u64::try_from(listed.len()).is_ok_and(|length| length == count),
             _ => all.starts_with(&self.text),
         };
         let (text, ids) = if cumulative {
-            // The end of a cumulative text may still change, where a character is not complete or a stop text is cut off.
+            // The end of a cumulative text may still change, if a character is incomplete or a stop sequence is
+            // removed.
             let new = all.get(self.text.len()..).filter(|_| all.starts_with(&self.text)).unwrap_or_default();
             (new.to_owned(), listed.get(self.ids..).unwrap_or_default().to_vec())
         } else {

@@ -1,4 +1,4 @@
-//! Text Generation Inference's `/generate_stream`: one token an event, with its text and its id. It takes text alone.
+//! Text Generation Inference's `/generate_stream`: one token per event, with its text and id. It accepts only text.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::probability::{Candidate, TokenProbability, TokenWishes};
 #[derive(Debug)]
 pub(super) struct Tgi;
 
-/// Sampling fields: the server's name, the request's name.
+/// Sampling parameters: the server's name, the request's name.
 const SAMPLING: [(&str, &str); 3] =
     [("top_k", "top_k"), ("frequency_penalty", "frequency_penalty"), ("repetition_penalty", "repetition_penalty")];
 
@@ -47,7 +47,7 @@ impl Dialect for Tgi {
         set("details", json!(true));
         set("return_full_text", json!(false));
         let number = |key: &str| sampling.others.get(key).and_then(Value::as_f64);
-        // The server refuses the values that mean "off" elsewhere.
+        // The server refuses the values that other servers use for "off".
         let temperature = number("temperature").unwrap_or(1.0);
         set("do_sample", json!(temperature > 0.0));
         if temperature > 0.0 && temperature != 1.0 {
@@ -68,7 +68,7 @@ impl Dialect for Tgi {
         if let Some(grammar) = grammar(job) {
             set("grammar", grammar);
         }
-        // The server's tokenizer puts the beginning of the sequence in front itself.
+        // The server's tokenizer prepends the beginning of the sequence itself.
         let text = job.prompt.text.as_str();
         let start = asking.sequence_start.as_deref().filter(|start| !start.is_empty() && job.prompt.complete);
         let text = start.and_then(|start| text.strip_prefix(start)).unwrap_or(text);
@@ -81,17 +81,21 @@ impl Dialect for Tgi {
     }
 }
 
-/// What holds the answer: a schema or an expression, for the server takes nothing else.
+/// The structured output: a schema or a regular expression, because the server accepts nothing else.
 fn grammar(job: &Job) -> Option<Value> {
     let json = |schema: &Value| json!({"type": "json", "value": schema});
     match &job.form.constraint {
         Constraint::AsSent => {
             let outputs = job.sampling().others.get("structured_outputs");
-            let regex = || Some(json!({"type": "regex", "value": outputs?.get("regex")?}));
+            let choice = || {
+                let texts = outputs?.get("choice")?.as_array()?.iter().filter_map(Value::as_str);
+                Some(json!(texts.map(regex_syntax::escape).collect::<Vec<_>>().join("|")))
+            };
+            let regex = || Some(json!({"type": "regex", "value": outputs?.get("regex").cloned().or_else(choice)?}));
             schema(job).map(|schema| json(&schema)).or_else(regex)
         }
         Constraint::Json(schema) => Some(json(schema)),
-        Constraint::Free | Constraint::Tag(_) | Constraint::Lark(_) => None,
+        Constraint::Free | Constraint::Tag(_) | Constraint::Lark(_) | Constraint::Gbnf(_) => None,
     }
 }
 
@@ -145,7 +149,7 @@ impl Reader for Events {
             let told = told.map(|chosen| TokenProbability::new(chosen, others, self.wishes));
             let probabilities = told.into_iter().collect();
             let ends = answer.details.as_ref().is_some_and(|details| details.finish_reason == "eos_token");
-            // Nobody else would know that this text is no part of the answer.
+            // Nothing else shows that this text is not part of the answer.
             let text = if ends && token.special && !self.ids_known { String::new() } else { token.text };
             take(Piece::Tokens(Tokens { text, ids: vec![token.id], probabilities }));
         }
