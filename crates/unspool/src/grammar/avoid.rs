@@ -1,21 +1,21 @@
-//! Regular expressions for texts that do not have some literals.
+//! Regular expressions for texts without certain literals.
 
 use std::collections::BTreeMap;
 
 use super::node::Avoid;
 
-/// A trie of what may follow a first character on the way to a literal.
+/// A trie of the possible continuations of a first character toward a literal.
 #[derive(Debug, Default)]
 struct Trie {
     next: BTreeMap<char, Trie>,
-    /// A literal ends here: whoever gets here has gone too far.
+    /// A literal ends here, so the text must not get here.
     end: bool,
 }
 
 /// An expression for all texts without these literals, of any length.
 ///
-/// A first character of a literal that comes again inside one would need an automaton; such a literal is cut there, so
-/// that a little more than the literal is excluded.
+/// If the first character of a literal recurs inside one, an exact expression would need an automaton. Such a literal
+/// is truncated there, so that slightly more than the literal is excluded.
 pub(super) fn expression(avoid: &Avoid) -> String {
     let (special, unit): (&[char], _) = if avoid.entities { (&['&'], "&(?:lt|gt|amp);") } else { (&[], "") };
     let plain = avoid.plain().into_iter().filter(|l| !l.contains(special));
@@ -33,11 +33,11 @@ pub(super) fn expression(avoid: &Avoid) -> String {
     format!("(?:{character}|{begun}(?:{}{units}))*{begun}", left.join("|"))
 }
 
-/// Blanks that may stand behind a bracket.
+/// Optional blanks after a bracket.
 const BLANKS: &str = r"[ \t]*";
 
-/// An expression for all texts in which none of the closers stands behind a `)`, with or without blanks between. The
-/// `special` characters stand only in a `unit` of their own: escapes, say.
+/// An expression for all texts in which no closer follows a `)`, with or without blanks between. The `special`
+/// characters occur only in a `unit` of their own, such as escapes.
 pub(super) fn behind_bracket(closers: &[String], special: &[char], unit: &str) -> String {
     if closers.is_empty() {
         return format!("(?:{}|{unit})*", class_without(special));
@@ -64,7 +64,7 @@ pub(super) fn character(avoid: &Avoid) -> String {
     if firsts.is_empty() { r"(?:.|\n)".to_owned() } else { format!("[^{firsts}]") }
 }
 
-/// The characters that begin literals, as they stand in a class.
+/// The characters that begin literals, in the notation of a class.
 pub(super) fn firsts(avoid: &Avoid) -> String {
     let mut firsts: Vec<char> = avoid.literals.iter().filter_map(|l| l.chars().next()).collect();
     if avoid.entities {
@@ -96,7 +96,7 @@ fn begun(c: char, trie: &Trie) -> String {
     format!("{}{more}", escaped(c))
 }
 
-/// A proper beginning of the literals below, and a character that neither goes on with one nor begins one.
+/// A proper beginning of the literals below, and a character that neither continues nor begins one.
 fn left(c: char, trie: &Trie, firsts: &[char]) -> String {
     let closed: String = trie.next.keys().chain(firsts).map(|c| in_class(*c)).collect();
     let mut all = vec![format!("[^{closed}]")];
@@ -104,7 +104,7 @@ fn left(c: char, trie: &Trie, firsts: &[char]) -> String {
     format!("{}(?:{})", escaped(c), all.join("|"))
 }
 
-/// The literals, each cut before a character that begins one.
+/// The literals, each truncated before a character that begins one.
 fn cut(literals: &[String]) -> Vec<String> {
     let firsts: Vec<char> = literals.iter().filter_map(|l| l.chars().next()).collect();
     let short = literals.iter().map(|literal| {

@@ -1,4 +1,4 @@
-//! Calls: heads, arguments, blocks.
+//! Calls: headers, arguments, blocks.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,10 @@ use super::schema::{self, ANY, Place, View};
 use super::values::{Values, separated};
 use super::{fill, text};
 
-/// So many calls of a reply have their position in their head where the format writes it; later ones any number.
+/// Number of calls in a reply with their own position in the header, if the format writes one; later calls have any
+/// number.
 const COUNTED: usize = 8;
-/// Most heads that are written for that: of many functions fewer positions are counted.
+/// Maximum number of headers for that: with many functions, fewer positions are counted.
 const MOST_HEADS: usize = 2048;
 
 /// A function that may be called.
@@ -35,38 +36,38 @@ pub(super) struct Function {
     pub(super) strict: bool,
 }
 
-/// All calls of a reply, or one block or call of them.
+/// All calls of a reply, or one block or call.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// White space with which the template begins.
+    /// White space at the beginning of the template.
     pub(super) lead: String,
     pub(super) node: Node,
-    /// What stands between two units.
+    /// The separator of units.
     pub(super) between: String,
-    /// Whether a reply has only one unit, in which all calls are.
+    /// Whether a reply has only one unit, with all calls.
     pub(super) single: bool,
-    /// Its line breaks may be missing.
+    /// Its line breaks are optional.
     pub(super) compact: bool,
 }
 
-/// Makes the grammar of calls.
+/// Builds the grammar of calls.
 pub(super) struct Calls<'a> {
     pub(super) words: &'a Words<'a>,
     pub(super) file: &'a Format,
     pub(super) functions: &'a [Function],
-    /// One call only.
+    /// At most one call.
     pub(super) once: bool,
-    /// Calls already in the conversation.
+    /// Number of earlier calls in the conversation.
     pub(super) calls_before: usize,
     pub(super) rules: Rules<'a>,
-    /// The arguments of functions, made once however often they are written.
+    /// The arguments of functions, each built once.
     pub(super) arguments: HashMap<(String, Slot), Node>,
 }
 
 type Filled = Result<Node, Error>;
 
 impl<'a> Calls<'a> {
-    /// A block of calls, or a call where the format has no blocks.
+    /// A block of calls, or a call if the format has no blocks.
     pub(super) fn unit(&mut self) -> Result<Unit, Error> {
         let between = self.file.tools.between.first().cloned().unwrap_or_default();
         let call = self.words.calls.first().ok_or_else(|| Error::grammar("the format shows no call"))?;
@@ -88,12 +89,12 @@ impl<'a> Calls<'a> {
         Ok(Unit { between: lead.clone(), lead, node, single: !each, compact })
     }
 
-    /// Whether line breaks of the templates may be missing.
+    /// Whether line breaks of the templates are optional.
     fn is_compact(&self) -> bool {
         self.file.grammar.spellings.iter().any(|s| s == "compact")
     }
 
-    /// One call in a message of its own, where replies are messages. `parts`: the message with the call inside.
+    /// One call in its own message, if replies are messages. `parts`: the message with the call inside.
     pub(super) fn call_parts(&mut self, parts: &[Part], only: Option<&'a Function>) -> Filled {
         let (_, parts) = fill::lead(parts);
         self.filled(&parts, None, only)
@@ -158,7 +159,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The arguments of a function, a rule if they are long.
+    /// The arguments of a function; a rule if they are long.
     fn arguments(&mut self, slot: Slot, function: &'a Function) -> Filled {
         let key = (function.name.clone(), slot);
         if let Some(known) = self.arguments.get(&key) {
@@ -213,7 +214,7 @@ impl<'a> Calls<'a> {
         Place::root(&function.schema, self.rules.budget)
     }
 
-    /// Whether calls are written as one JSON list.
+    /// Whether calls form one JSON list.
     fn in_list(&self) -> bool {
         let has_separator = self.file.tools.between.iter().any(|s| !s.is_empty());
         let container = self.file.tools.envelope.container;
@@ -344,7 +345,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether an object says which members it has.
+/// Whether an object lists its members.
 fn lists(object: &View<'_>) -> bool {
     object.has("properties") || object.has("required")
 }

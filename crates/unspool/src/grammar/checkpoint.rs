@@ -1,4 +1,4 @@
-//! Replies in the form that a checkpoint's own template says: its literals around names and values.
+//! Replies in the form of a checkpoint's own template: its literals around names and values.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::rules::Rules;
 use super::schema::{self, ANY, Place, View};
 use super::text;
 
-/// Makes the grammar of a reply.
+/// Builds the grammar of a reply.
 pub(super) fn reply<'a>(
     spec: &TemplateSpec,
     functions: Option<&'a [Function]>,
@@ -62,7 +62,7 @@ impl Call {
 }
 
 impl Reply<'_> {
-    /// What opens regions that stand in no other.
+    /// The openers of top-level regions.
     fn openers(&self) -> Avoid {
         let thought = self.outline.thought.iter().flat_map(|r| r.open.iter());
         let answer = self.outline.answer.iter().flat_map(|r| r.open.iter());
@@ -73,7 +73,7 @@ impl Reply<'_> {
         Avoid::nothing().and(thought.chain(answer).chain(call))
     }
 
-    /// Calls and nothing else.
+    /// Only calls.
     fn only(&self, call: &Call) -> Node {
         let whole = call.whole();
         if self.wish.once { whole } else { Node::List { of: Box::new(whole), between: String::new() } }
@@ -81,7 +81,7 @@ impl Reply<'_> {
 
     fn auto(&self, call: &Call) -> Node {
         if self.outline.answer.is_some() {
-            // An answer has a region of its own: it ends the reply.
+            // An answer has its own region and ends the reply.
             let before = if self.wish.once { Node::nothing() } else { call.whole().many() };
             return Node::choice([self.only(call), Node::sequence([before, self.answer()])]);
         }
@@ -114,7 +114,7 @@ impl Reply<'_> {
         Node::sequence([open, body])
     }
 
-    /// The thought. One that is open must be closed, any other may be missing.
+    /// The thought. An open one must be closed, any other is optional.
     fn thought(&self, is_open: bool) -> Node {
         let Some(Region { open, close }) = &self.outline.thought else { return Node::nothing() };
         let rest = ended(&Avoid::nothing(), close, false);
@@ -290,7 +290,7 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// A name that the template's pattern takes as a whole.
+/// Checks that a name matches the template's pattern entirely.
 fn fitting(name: &str, pattern: &str, what: &str) -> Result<String, Error> {
     let whole = fancy_regex::Regex::new(&format!(r"\A(?s:{pattern})\z"));
     let fits = whole.is_ok_and(|regex| regex.is_match(name).unwrap_or(false));

@@ -1,5 +1,5 @@
-//! A part of a grammar as EBNF, which a structural tag may hold: there rules have names, so that what is said in several places
-//! stands once, and a value may hold itself.
+//! A part of a grammar as EBNF, which a structural tag can contain. There rules have names, so shared parts occur once,
+//! and values may be recursive.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::node::Node;
 use super::number::Bounds;
 
-/// Whether a node itself, whatever stands below it, can be written.
+/// Whether a node itself, ignoring those below it, can be written.
 pub(super) fn can_say(node: &Node) -> bool {
     match node {
         Node::Json { schema, without } => without.is_nothing() && is_number(schema),
@@ -24,7 +24,7 @@ fn is_number(schema: &Value) -> bool {
         && schema.as_object().is_some_and(|map| map.keys().all(|key| bounds.contains(&key.as_str())))
 }
 
-/// The grammar of a node, whose rules are among these.
+/// The grammar of a node with these rules.
 pub(super) fn write(root: &Node, rules: &[Node]) -> String {
     let mut writer = Writer {
         texts: HashMap::new(),
@@ -49,19 +49,19 @@ pub(super) fn write(root: &Node, rules: &[Node]) -> String {
 }
 
 struct Writer<'a> {
-    /// What was made of texts up to an end: the same text stands at many places.
+    /// The results for texts up to an end, because the same text occurs in many places.
     texts: HashMap<&'a Node, String>,
     lines: Vec<String>,
-    /// Names by what they say.
+    /// Names by definition.
     names: HashMap<String, String>,
-    /// Numbers of rules, in the order in which they are said.
+    /// Numbers of rules, in order of first use.
     places: Vec<Option<usize>>,
     said: usize,
-    /// Rules that are said and not written yet.
+    /// Rules that are used and not written yet.
     open: Vec<usize>,
 }
 
-/// Multiples of more than this are numbers of any kind.
+/// For a larger step, multiples are any numbers.
 const MOST_REMAINDERS: i128 = 1000;
 
 impl<'a> Writer<'a> {
@@ -143,7 +143,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A node to which a sign of repetition may be added.
+    /// A node to which a repetition operator can be attached.
     fn one(&mut self, node: &'a Node) -> String {
         let said = self.node(node);
         match node {
@@ -152,7 +152,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Any text without some literals, up to an end or with what a trigger begins.
+    /// Any text without some literals, up to an end or with a triggered part.
     fn text(&mut self, excludes: &[String], end: Option<&str>, trigger: Option<(&str, &str, bool)>) -> String {
         let excludes: Vec<String> = excludes.iter().map(String::as_str).chain(end).map(quoted).collect();
         let mut all = Vec::new();
@@ -172,11 +172,11 @@ impl<'a> Writer<'a> {
             return self.multiple(step, bounds.has_negative());
         }
         let expression = if is_whole { bounds.integer() } else { bounds.number_expression() };
-        // What no number fits is no text at all: a class of nothing.
+        // If no number matches, no text does: an empty class.
         self.named(expression.map_or_else(|| "[^\\x00-\\U0010FFFF]".to_owned(), |e| format!("Regex({})", quoted(&e))))
     }
 
-    /// Whole numbers that a number divides: a rule for each remainder.
+    /// Integers that are multiples: one rule per remainder.
     fn multiple(&mut self, step: i128, negative: bool) -> String {
         let name = |rest: i128| format!("m{step}.{rest}");
         let root = format!("m{step}{}", if negative { "n" } else { "p" });

@@ -18,12 +18,12 @@ use super::{fill, text};
 pub(super) struct Elements<'a, 'r> {
     open: &'a Template,
     close: &'a Template,
-    /// What begins a tag.
+    /// The beginnings of tags.
     tags: Avoid,
     item: &'a str,
     rules: &'r mut Rules<'a>,
     limits: &'a Limits,
-    /// Contents that are made when those that need them are: where, their closing tags, their rules.
+    /// Contents that are built after those that use them: position, closing tag, rule.
     later: Vec<(Place<'a>, String, Begun)>,
 }
 
@@ -35,7 +35,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         Self { open, close, tags, item: &file.tools.elements.item, rules, limits, later: Vec::new() }
     }
 
-    /// Arguments that fit a schema.
+    /// Arguments that match a schema.
     pub(super) fn strict(mut self, place: Place<'a>) -> Result<Node, Error> {
         let mut all = Vec::new();
         for object in place.objects()? {
@@ -49,8 +49,8 @@ impl<'a, 'r> Elements<'a, 'r> {
         Ok(Node::choice(all))
     }
 
-    /// Any of the declared elements with any text. A closing tag says the name of its opening tag again, which no grammar
-    /// can ask of a name that it does not know.
+    /// Any of the declared elements with any text. A closing tag repeats the name of its opening tag, which a grammar
+    /// can only require for a known name.
     pub(super) fn free(mut self, place: Place<'a>) -> Result<Node, Error> {
         let properties = place.object()?.map(|object| object.members()).unwrap_or_default();
         let all = properties.iter().map(|(key, _)| self.element(key, place.any())).collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +73,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         Ok(Node::sequence([Node::text(open), content]))
     }
 
-    /// What stands in an element, and its closing tag.
+    /// The contents of an element, and its closing tag.
     fn content(&mut self, place: Place<'a>, close: &str) -> Result<Node, Error> {
         let key = Key::Value(std::ptr::from_ref(place.schema).addr(), close.to_owned());
         if let Some(known) = self.rules.find(&key) {
@@ -116,7 +116,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         Ok(Node::choice(all))
     }
 
-    /// An object's members, the same whatever the element is called.
+    /// An object's members, whatever the element's name.
     fn nested(&mut self, place: Place<'a>, object: &View<'a>) -> Result<Node, Error> {
         let Some(source) = object.source() else { return self.object(place, object) };
         let key = Key::Members(std::ptr::from_ref(source).addr());
@@ -132,7 +132,7 @@ impl<'a, 'r> Elements<'a, 'r> {
         let size = |key: &str| view.size(key).and_then(|n| usize::try_from(n).ok());
         let item = self.item;
         let first = view.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        // A tuple is written in full.
+        // A tuple is written completely.
         let mut all = first.iter().map(|one| self.element(item, place.at(one))).collect::<Result<Vec<_>, _>>()?;
         let of = self.element(item, place.at(view.get("items").unwrap_or(&ANY)))?;
         if !self.rules.is_impossible(&of) {

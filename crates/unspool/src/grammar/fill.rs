@@ -6,7 +6,7 @@ use crate::scan::{Cut, cuts};
 
 use super::node::Node;
 
-/// The parts of a template, each slot filled.
+/// The parts of a template with all slots filled.
 pub(super) fn parts(parts: &[Part], fill: &mut impl FnMut(Slot) -> Result<Node, Error>) -> Result<Vec<Node>, Error> {
     let mut out = Vec::new();
     for part in parts {
@@ -38,7 +38,7 @@ pub(super) fn lead(parts: &[Part]) -> (String, Vec<Part>) {
     (lead, out)
 }
 
-/// The parts of a template; if it is also written `compact`, its line breaks may be missing.
+/// The parts of a template; with `compact`, its line breaks are optional.
 pub(super) fn spelled(parts: &[Part], compact: bool) -> Vec<Part> {
     let mut out = Vec::new();
     for part in parts {

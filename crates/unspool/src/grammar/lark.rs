@@ -28,11 +28,11 @@ pub(super) fn write(grammar: &Grammar) -> String {
 #[derive(Default)]
 struct Writer {
     lines: Vec<String>,
-    /// Names of rules and terminals by what they say.
+    /// Names of rules and terminals by definition.
     names: HashMap<String, String>,
 }
 
-/// Any text that is UTF-8.
+/// Any valid UTF-8 text.
 const ANY: &str = "/(?s:.*)/";
 
 impl Writer {
@@ -95,14 +95,15 @@ impl Writer {
         }
     }
 
-    /// Text and the literal behind it are one terminal: a lexer would give the literal's beginning to the text.
+    /// Text and the following literal are one terminal: otherwise a lexer would assign the literal's beginning to the
+    /// text.
     fn until(&mut self, without: &Avoid, end: &str) -> String {
         let mut all = expressions(without);
         all.extend(expressions(&Avoid { literals: vec![end.to_owned()], ..without.clone() }));
         self.named("UNTIL", format!("({}) {}", without_literals(&all), Value::from(end)))
     }
 
-    /// Text up to a trigger, and what comes with that.
+    /// Text up to a trigger, and its continuation.
     fn triggered(&mut self, without: &Avoid, trigger: &str, then: &Node) -> String {
         let until = self.until(without, trigger);
         let then = self.node(then);
@@ -117,7 +118,7 @@ impl Writer {
 
     /// Text to the end of the output, or to a literal that ends it.
     fn rest(&mut self, rest: &Avoid, trigger: &str, ends: &[String]) -> String {
-        // Where the trigger is complete, the text that would go on without it must be over.
+        // Once the trigger is complete, the text must not continue without it.
         let over = rest.literals.iter().any(|l| trigger.contains(l.as_str()));
         let rest = if over { rest.clone() } else { rest.clone().and([trigger]) };
         let mut all = vec![self.named("TEXT", without_literals(&expressions(&rest)))];
@@ -134,7 +135,7 @@ fn without_literals(expressions: &[String]) -> String {
     format!("{ANY} & ~/(?s:.*)(?:{})(?s:.*)/", expressions.join("|"))
 }
 
-/// The literals as expressions, of a tag with blanks inside all its spellings.
+/// The literals as expressions, for a tag with blanks inside in all its spellings.
 fn expressions(avoid: &Avoid) -> Vec<String> {
     let of = |literal: &String| {
         if avoid.loose && literal.contains(is_punctuation) { loose(literal) } else { spaced(literal) }
@@ -142,7 +143,7 @@ fn expressions(avoid: &Avoid) -> Vec<String> {
     avoid.literals.iter().map(of).collect()
 }
 
-/// A literal with any run of white space where it has some, as it is read.
+/// A literal with any run of white space in place of its own, as the parser reads it.
 fn spaced(literal: &str) -> String {
     let words: Vec<String> = literal.split_whitespace().map(escaped_text).collect();
     if words.is_empty() { escaped_text(literal) } else { words.join(r"[ \t\r\n]*") }

@@ -1,16 +1,16 @@
-//! Bounds of grammars: a request's schemas are a stranger's, and what is made of them must not grow beyond them.
+//! Limits of grammars: a request's schemas are untrusted, and the grammar must not grow beyond the limits.
 
 use crate::error::Error;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::str::FromStr;
 
-/// How large a grammar may be, and with it how much work may go into making it. Written `bytes=4MiB,nodes=200000`.
+/// The maximum size of a grammar, and so of the work to build it. Written as `bytes=4MiB,nodes=200000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Bytes: of the texts and schemas that a grammar is made of, and of the grammar as it is written.
+    /// Bytes of the texts and schemas in a grammar, and of the written grammar.
     pub bytes: usize,
-    /// Pieces that a grammar is made of.
+    /// Nodes of a grammar.
     pub nodes: usize,
 }
 
@@ -21,10 +21,10 @@ impl Default for Limit {
 }
 
 impl Limit {
-    /// Checks the size of a grammar that is written.
+    /// Checks the size of a written grammar.
     ///
     /// # Errors
-    /// It is larger than the limit says.
+    /// It exceeds the limit.
     pub fn check(&self, bytes: usize) -> Result<(), Error> {
         if bytes <= self.bytes {
             return Ok(());
@@ -45,7 +45,7 @@ impl Limit {
     }
 }
 
-/// A number of bytes as it is written: in KiB or MiB where it is a whole number of them.
+/// A number of bytes in KiB or MiB if it is a multiple of them.
 struct Bytes(usize);
 
 impl fmt::Display for Bytes {
@@ -89,31 +89,31 @@ impl FromStr for Limit {
     }
 }
 
-/// What it took to make a grammar.
+/// The resources used to build a grammar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Pieces, which [`Limit::nodes`] bounds.
+    /// Nodes, bounded by [`Limit::nodes`].
     pub nodes: usize,
-    /// Bytes of texts and schemas, which [`Limit::bytes`] bounds.
+    /// Bytes of texts and schemas, bounded by [`Limit::bytes`].
     pub bytes: usize,
-    /// Steps of looking at schemas and pieces; eight times [`Limit::nodes`] bounds them.
+    /// Steps of examining schemas and nodes, bounded by eight times [`Limit::nodes`].
     pub steps: usize,
 }
 
-/// So many steps of looking at schemas are allowed for each piece of a grammar.
+/// Allowed steps of examining schemas, per node of a grammar.
 const STEPS: usize = 8;
-/// After so many steps it is asked whether anybody still waits.
+/// Number of steps between two checks whether the work is still wanted.
 const PATIENCE: usize = 1 << 10;
 
-/// What is left of a limit.
+/// The rest of a limit.
 pub(super) struct Budget<'a> {
     limit: Limit,
-    /// Whether the work may go on.
+    /// Whether the work may continue.
     wanted: &'a dyn Fn() -> bool,
     nodes: Cell<usize>,
     bytes: Cell<usize>,
     steps: Cell<usize>,
-    /// The tool whose schema is looked at.
+    /// The tool of the current schema.
     tool: RefCell<Option<String>>,
 }
 
@@ -129,12 +129,12 @@ impl<'a> Budget<'a> {
         Self { limit, wanted, nodes, bytes, steps, tool: RefCell::default() }
     }
 
-    /// What follows is for this tool; `None`: for the form of the answer.
+    /// Sets the current tool; `None`: the form of the answer.
     pub(super) fn is_for(&self, tool: Option<&str>) {
         *self.tool.borrow_mut() = tool.map(str::to_owned);
     }
 
-    /// Takes what pieces of a grammar weigh.
+    /// Charges the weight of nodes.
     pub(super) fn take(&self, weight: Weight) -> Result<(), Error> {
         self.nodes.set(self.nodes.get().saturating_add(weight.nodes));
         self.bytes.set(self.bytes.get().saturating_add(weight.bytes));
@@ -147,7 +147,7 @@ impl<'a> Budget<'a> {
         self.step(1)
     }
 
-    /// Takes so many steps of work.
+    /// Charges a number of steps.
     pub(super) fn step(&self, count: usize) -> Result<(), Error> {
         let before = self.steps.get();
         let after = before.saturating_add(count);
@@ -161,7 +161,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// What has been taken so far.
+    /// The resources used so far.
     pub(super) fn spent(&self) -> Work {
         Work { nodes: self.nodes.get(), bytes: self.bytes.get(), steps: self.steps.get() }
     }
@@ -176,7 +176,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// How much of a limit something takes.
+/// The cost of something under a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) nodes: usize,

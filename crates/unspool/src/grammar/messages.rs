@@ -1,4 +1,4 @@
-//! Replies that are messages, each with a header: thoughts, answers and calls one after the other.
+//! Replies that are messages, each with a header: thoughts, answers and calls in sequence.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,8 @@ use super::node::{Avoid, Node};
 use super::params::framed_closer;
 use super::reply::{Wish, content_markup, thought_text};
 
-/// Makes the grammar of a reply: messages with the start of the next one between two, so that each kind of message is said once.
+/// Builds the grammar of a reply: messages separated by the start of the next one, so that each kind of message occurs
+/// once.
 pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, Error> {
     let messages = Messages { words, channels: words.channels() };
     let start = Node::text(messages.start());
@@ -38,24 +39,24 @@ pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish
     }
     let rest = Node::sequence([before(&thought).many(), Node::choice(last)]);
     let (Some(Some(true)), Some(template)) = (wish.thought, words.thoughts.first()) else { return Ok(rest) };
-    // The prompt has the header of the thought, and more of it perhaps.
+    // The prompt has the thought's header, and possibly more of it.
     let (text, closer) = thought_text(words, template);
     let more = Node::sequence([start, rest]);
     let more = if demands { more } else { more.optional() };
     Ok(Node::sequence(std::iter::once(text).chain(closer).chain([more])))
 }
 
-/// A message without its start: all of it but its last literal, and that.
+/// A message without its start: everything but its last literal, and that literal.
 #[derive(Debug, Clone)]
 struct Piece {
     node: Node,
-    /// A message that the output's end may close, as text up to there.
+    /// A message that may end with the output, as text up to there.
     open: Option<Node>,
     end: String,
 }
 
 impl Piece {
-    /// With its end: something follows.
+    /// With its end, because something follows.
     fn closed(&self) -> Node {
         Node::sequence([self.node.clone(), Node::text(&*self.end)])
     }
@@ -75,14 +76,14 @@ struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// A message without its start, which the prompt wrote of the first one.
+    /// A message without its start, which the prompt contains for the first one.
     fn piece(&self, node: Node, open: Option<Node>, end: String) -> Piece {
         let start = self.start();
         let strip = |node: Node| if node.prefix().starts_with(&start) { node.behind(&start) } else { node };
         Piece { node: strip(node), open: open.map(strip), end }
     }
 
-    /// One call, or several with the start of the next one between two.
+    /// One call, or several separated by the start of the next one.
     fn all_calls(&self, call: &Piece, start: &Node, once: bool) -> Node {
         let end = Node::text(&*call.end).optional();
         if once {
@@ -92,7 +93,7 @@ impl<'a> Messages<'a> {
         Node::sequence([Node::List { of: Box::new(call.node.clone()), between }, end])
     }
 
-    /// What stands before each message but the first: its start and role, or the header's marker.
+    /// The text before each message but the first: its start and role, or the header's marker.
     fn start(&self) -> String {
         let Some(channels) = self.channels else {
             return self.words.contents().find_map(|c| c.header.clone()).unwrap_or_default();
@@ -113,7 +114,7 @@ impl<'a> Messages<'a> {
         self.piece(Node::sequence([open, text].into_iter().chain(behind)), None, String::new())
     }
 
-    /// The messages that an answer may be.
+    /// The possible messages of an answer.
     fn answer(&self, wish: Wish<'_>) -> Vec<Piece> {
         let mut all = Vec::new();
         for frame in self.words.frames.iter().take(1) {
@@ -161,7 +162,7 @@ impl<'a> Messages<'a> {
             for function in calls.functions {
                 let message = self.message(written, &function.name);
                 end = end_of(&message);
-                // Further spellings of the header stand before the same arguments.
+                // Further spellings of the header precede the same arguments.
                 let further = calls.file.syntax.further_calls.iter().map(|further| &further.parts[..]);
                 let spellings: Vec<&[Part]> = std::iter::once(&message[..]).chain(further).collect();
                 let mut nodes = Vec::new();
@@ -177,7 +178,7 @@ impl<'a> Messages<'a> {
         Ok(self.piece(if end.is_empty() { node } else { cut(node, &end) }, None, end))
     }
 
-    /// A template with the message around it, where it shows none: that of an answer, but to the function.
+    /// A template with the message around it, if it shows none: that of an answer, addressed to the function.
     fn message<'t>(&self, template: &'t Template, name: &str) -> Cow<'t, [Part]> {
         let (Some(channels), Some(frame)) = (self.channels, self.words.frames.first()) else {
             return Cow::Borrowed(&template.parts);
@@ -188,7 +189,7 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// A block with a call in the place of its calls.
+/// A block with a call in place of its calls.
 fn spliced(block: &Template, call: &Template) -> Vec<Part> {
     let mut out = Vec::new();
     for part in &block.parts {
@@ -200,7 +201,7 @@ fn spliced(block: &Template, call: &Template) -> Vec<Part> {
     out
 }
 
-/// One of some sequences; where all of them are the same behind a first literal, that is said once.
+/// One of several sequences; if all are equal after a first literal, the rest occurs once.
 fn factored(nodes: Vec<Node>) -> Node {
     let split = |node: &Node| match node {
         Node::Sequence(all) => match all.split_first() {
@@ -217,7 +218,7 @@ fn factored(nodes: Vec<Node>) -> Node {
     Node::sequence(std::iter::once(Node::choice(firsts)).chain(rest))
 }
 
-/// The literal that ends a message's text, with the white space behind it.
+/// The literal that ends a message's text, with the white space after it.
 fn end_of(parts: &[Part]) -> String {
     let Some(Part::Text(text)) = parts.last() else { return String::new() };
     let marker = cuts(text).into_iter().rev().find_map(|cut| match cut {

@@ -1,26 +1,25 @@
-//! Grammars that hold a model to its own format: what they allow, the parser reads as calls that fit.
+//! Grammars that constrain a model to its own format: everything that they allow parses to calls that match their
+//! schemas.
 //!
-//! They are made from the templates that the parser and the renderer read, and written for two kinds of backend: as a
-//! structural tag (the JSON of xgrammar, for vLLM and SGLang), and as text for llguidance.
+//! They derive from the templates of the parser and the renderer, and are written for two kinds of backend: as a
+//! structural tag (JSON for xgrammar, in vLLM and SGLang), and as text for llguidance.
 //!
 //! ```
-//! use unspool::grammar::Options;
-//! use unspool::{Registry, Request, Setup};
+//! use unspool::grammar::Options; use unspool::{Registry, Request, Setup};
 //!
-//! let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() };
-//! let pair = Registry::builtin().pair(&setup).unwrap();
-//! let request = Request::from_openai(&serde_json::json!({
+//! let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() }; let pair =
+//! Registry::builtin().pair(&setup).unwrap(); let request = Request::from_openai(&serde_json::json!({
 //!     "tools": [{"type": "function", "function": {"name": "tide", "strict": true, "parameters": {
 //!         "type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}}}],
 //!     "tool_choice": "required",
-//! })).unwrap();
-//! let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
+//! })).unwrap(); let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
 //! assert!(grammar.lark().contains(r#"{\"name\": \"tide\", \"arguments\": "#));
 //! assert_eq!(grammar.structural_tag()["type"], "structural_tag");
 //! ```
 
 mod avoid;
 mod calls;
+#[cfg(feature = "response-template")]
 mod checkpoint;
 mod ebnf;
 mod elements;
@@ -62,35 +61,35 @@ use schema::Place;
 
 pub use limit::{Limit, Work};
 
-/// How strictly calls are held to their schemas, as `--tool-strict-level` says.
+/// How strictly calls are constrained to their schemas, as in `--tool-strict-level`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StrictLevel {
-    /// Calls have a grammar if a call is demanded or a tool is strict; only strict tools are held to their schemas.
+    /// A grammar for required calls and strict tools; only strict tools are constrained to their schemas.
     #[default]
     Auto,
-    /// Calls always have a grammar; only strict tools are held to their schemas.
+    /// A grammar for all calls; only strict tools are constrained to their schemas.
     Function,
-    /// Calls always have a grammar, and all tools are held to their schemas.
+    /// A grammar for all calls, and all tools are constrained to their schemas.
     Parameter,
 }
 
-/// What a grammar is to hold the reply to, beside the request's tools.
+/// Settings of a grammar, in addition to the request's tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How strictly. `Auto` leaves it to the format, some of which have a level of their own.
+    /// The strictness. `Auto` leaves it to the format; some have their own level.
     pub level: StrictLevel,
     /// False: calls are never constrained (`VLLM_ENFORCE_STRICT_TOOL_CALLING=0`).
     pub enforce: bool,
-    /// True: the grammar begins with the thought, for a backend that applies it from the first token. False: it begins
-    /// where the gate opens.
+    /// True: the grammar begins with the thought, for a backend that applies it from the first token on. False: it
+    /// begins where the gate opens.
     pub with_thought: bool,
-    /// Whether the reply begins inside a thought, where that is known: [`Parser::is_thinking`](crate::Parser::is_thinking)
-    /// behind the prompt. `None`: as format and request have it.
+    /// Whether the reply begins inside a thought, if known: [`Parser::is_thinking`](crate::Parser::is_thinking) after
+    /// the prompt. `None`: as format and request say.
     pub thought_open: Option<bool>,
-    /// The JSON schema of the answer (`response_format`); an answer is then JSON, or calls where the request lets the
-    /// model choose. It counts for nothing where calls are demanded.
+    /// The JSON schema of the answer (`response_format`). An answer is then JSON, or calls if the request lets the
+    /// model choose. Ignored if calls are required.
     pub answer: Option<Value>,
-    /// How large the grammar may be.
+    /// Maximum size of the grammar.
     pub limit: Limit,
 }
 
@@ -118,19 +117,19 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// The structural tag that xgrammar 0.2.8 compiles.
+    /// The structural tag for xgrammar 0.2.8.
     #[must_use]
     pub fn structural_tag(&self) -> Value {
         xgrammar::write(self)
     }
 
-    /// The grammar text that llguidance 1.9 compiles.
+    /// The grammar text for llguidance 1.9.
     #[must_use]
     pub fn lark(&self) -> String {
         lark::write(self)
     }
 
-    /// The schema, if the grammar is JSON that fits it and nothing else. Many backends take a schema as such.
+    /// The schema, if the grammar is exactly the JSON that matches it. Many backends accept a schema directly.
     #[must_use]
     pub fn json_schema(&self) -> Option<&Value> {
         match &self.root {
@@ -139,13 +138,13 @@ impl Grammar {
         }
     }
 
-    /// What it took to make it: how near the limit was.
+    /// The resources used to build it, to compare with the limit.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// A text that the grammar admits, made of plausible words and values; for a backend that stands in for a model.
+    /// A text that the grammar admits, with plausible words and values; for a backend without a model.
     #[must_use]
     pub fn sample(&self, sampler: &mut Sampler) -> String {
         sample::text(self, sampler)
@@ -156,17 +155,17 @@ impl Pair {
     /// The grammar for the replies to a request; `None` if it constrains nothing.
     ///
     /// # Errors
-    /// A function or parameter whose name the format cannot write, a named function that is not among the tools, a demand on
-    /// a format that the checkpoint brings (`hf`): what its templates say no grammar can guarantee; or a grammar larger than
-    /// [`Options::limit`].
+    /// A function or parameter whose name the format cannot write; a named function that is not among the tools; a
+    /// guarantee that a checkpoint's own format (`hf`) cannot give, because its templates have no grammar; or a grammar
+    /// beyond [`Options::limit`].
     pub fn grammar(&self, request: &Request, options: &Options) -> Result<Option<Grammar>, Error> {
         self.grammar_while(request, options, &|| true)
     }
 
-    /// The same, for as long as it is `wanted`. That is asked now and then, so that work for a client that has left ends.
+    /// The same, while `wanted` returns true. It is called regularly, so that work for a disconnected client ends.
     ///
     /// # Errors
-    /// Those of [`Pair::grammar`], or it is not wanted any more.
+    /// Those of [`Pair::grammar`], or it is no longer wanted.
     pub fn grammar_while(
         &self,
         request: &Request,
@@ -199,6 +198,7 @@ impl Pair {
             Place::root(schema, &budget).take()?;
         }
         let mut rules = Rules::new(&budget);
+        #[cfg(feature = "response-template")]
         if let Some(spec) = &plan.checkpoint {
             let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish, &mut rules)?;
             return finished(root, rules, options.with_thought);
@@ -229,8 +229,8 @@ fn finished(root: Node, rules: Rules<'_>, thinks: bool) -> Result<Option<Grammar
     Ok(Some(Grammar { root, rules, thinks, work: budget.spent() }))
 }
 
-/// The schema of the answer that a chat request asks for: `response_format` of the kinds `json_schema` and `json_object`,
-/// or `structured_outputs.json` and `.json_object`.
+/// The schema of the answer in a chat request: `response_format` of the types `json_schema` and `json_object`, or
+/// `structured_outputs.json` and `.json_object`.
 ///
 /// # Errors
 /// A `json_schema` without a schema.
@@ -253,7 +253,7 @@ pub fn answer_schema(request: &Value) -> Result<Option<Value>, Error> {
     Ok(said("json_object").filter(|v| **v == Value::Bool(true)).map(|_| schema::any_object()))
 }
 
-/// What of a request is constrained.
+/// The constrained parts of a request.
 struct Scope {
     calls: bool,
     all_strict: bool,
@@ -272,7 +272,7 @@ impl Scope {
         if once && level == StrictLevel::Auto {
             level = StrictLevel::Function;
         }
-        // An answer of a form would otherwise keep the model from calling at all.
+        // A constrained answer would otherwise keep the model from calling at all.
         let free = auto && level == StrictLevel::Auto && !request.tools.any_strict() && options.answer.is_none();
         let none = request.tools.is_empty() || !request.wants_calls();
         Self { calls: options.enforce && !none && !free, all_strict: level == StrictLevel::Parameter, once }

@@ -1,4 +1,4 @@
-//! What a grammar is made of, before it is written for a backend.
+//! The nodes of a grammar, before it is written for a backend.
 
 use std::collections::HashSet;
 
@@ -6,43 +6,43 @@ use serde_json::Value;
 
 use super::limit::Weight;
 
-/// A piece of a grammar: a set of texts.
+/// A node of a grammar: a set of texts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     /// This text.
     Literal(String),
-    /// One after the other.
+    /// All in sequence.
     Sequence(Vec<Node>),
     /// One of them.
     Choice(Vec<Node>),
-    /// So many of these, one after the other.
+    /// A repetition.
     Repeat { of: Box<Node>, least: usize, most: Option<usize> },
-    /// At least one of these, with a text between two.
+    /// At least one, with a separator.
     List { of: Box<Node>, between: String },
     /// Any text without some literals and without `end`, and then `end`.
     Until { without: Avoid, end: String },
     /// Any text without some literals, up to the end of the output.
     Rest { without: Avoid },
-    /// Any text without some literals and, wherever it has `trigger`, what `then` says behind it. With `once`, that comes at most
-    /// once and ends the output. Text behind the last of them has none of `rest`; where that is less than `without`, it may
-    /// have more. One of `ends` may stand at the end of all.
+    /// Any text without some literals in which `then` follows every `trigger`. With `once`, that happens at most once
+    /// and ends the output. Text after the last of them has none of `rest`; if that is less than `without`, the text
+    /// may have more. The text may end with one of `ends`.
     Free { without: Avoid, rest: Avoid, trigger: String, then: Box<Node>, once: bool, ends: Vec<String> },
-    /// What a regular expression matches as a whole. It is written so that all backends read it alike: classes, groups,
+    /// A regular expression for the entire text. It only uses what all backends read alike: classes, groups,
     /// repetitions, `\n`, `\t`, `\\`.
     Regex(String),
-    /// JSON that fits a schema. No string in it has one of the literals.
+    /// JSON that matches a schema. No string in it contains one of the literals.
     Json { schema: Value, without: Avoid },
-    /// Calls with their positions counted; and the same with any positions, which is shorter where nothing can be shared.
+    /// Calls with counted positions; and the same with any positions, which is shorter if nothing can be shared.
     Counted(Box<[Node; 2]>),
-    /// A rule by its position: what is said in several places, or may nest in itself.
+    /// A rule by its index: a shared or recursive part.
     Rule(usize),
 }
 
-/// Literals that a text must not have.
+/// Literals that a text must not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Avoid {
     pub(crate) literals: Vec<String>,
-    /// Blanks may stand inside their tags.
+    /// Blanks are allowed inside their tags.
     pub(crate) loose: bool,
     /// Markup is written as entities: `&` only begins `&lt;`, `&gt;` or `&amp;`. Only for JSON.
     pub(crate) entities: bool,
@@ -54,7 +54,7 @@ impl Avoid {
         Self::default()
     }
 
-    /// These literals too; those that hold another one are left out, for they say no more.
+    /// Adds these literals; omits those that contain another one, because they are redundant.
     #[must_use]
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
         for literal in more {
@@ -75,8 +75,8 @@ impl Avoid {
         self
     }
 
-    /// The plain literals for a text behind which `end` stands, and how much of `end` is a literal that ends the text: its
-    /// beginning, if that may not stand in the text by itself.
+    /// The plain literals for a text before `end`, and how much of `end` is a literal that ends the text: its
+    /// beginning, if that must not occur in the text by itself.
     pub(crate) fn plain_before(&self, end: &str) -> (Vec<String>, usize) {
         let all = self.clone().and([end]).plain();
         let begun = all.iter().filter(|l| end.starts_with(l.as_str())).map(String::len).min();
@@ -84,13 +84,13 @@ impl Avoid {
         (literals, begun.unwrap_or(end.len()))
     }
 
-    /// Whether every text will do.
+    /// Whether any text is allowed.
     pub(crate) fn is_nothing(&self) -> bool {
         self.literals.is_empty() && !self.entities
     }
 
-    /// Literals that say the same to a backend which knows neither blanks in tags nor expressions: of a tag with blanks
-    /// inside, they are what is common to all its spellings.
+    /// Equivalent literals for a backend that supports neither blanks in tags nor expressions: for a tag with blanks
+    /// inside, the common part of all its spellings.
     pub(crate) fn plain(&self) -> Vec<String> {
         let mut out = Self::nothing();
         for literal in &self.literals {
@@ -103,7 +103,7 @@ impl Avoid {
     }
 }
 
-/// Beginnings of which every spelling of a tag with blanks inside has one.
+/// A set of beginnings such that every spelling of a tag with blanks inside has one.
 fn loose_spellings(tag: &str) -> Vec<String> {
     const BLANKS: [char; 4] = [' ', '\n', '\t', '\r'];
     let word_end = tag.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
@@ -125,12 +125,12 @@ impl Node {
         Self::Literal(text.into())
     }
 
-    /// Nothing at all.
+    /// The empty text.
     pub(crate) fn nothing() -> Self {
         Self::Literal(String::new())
     }
 
-    /// One after the other; sequences inside are opened, neighbouring literals joined.
+    /// A sequence; inner sequences are flattened, neighbouring literals joined.
     pub(crate) fn sequence(nodes: impl IntoIterator<Item = Node>) -> Self {
         let mut out: Vec<Node> = Vec::new();
         for node in nodes {
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// One of them; a choice of one is that one.
+    /// A choice; a choice of one is that one.
     pub(crate) fn choice(nodes: impl IntoIterator<Item = Node>) -> Self {
         let mut out: Vec<Node> = Vec::new();
         for node in nodes {
@@ -164,7 +164,7 @@ impl Node {
         if out.len() == 1 { out.remove(0) } else { Self::Choice(out) }
     }
 
-    /// It, or nothing.
+    /// Makes it optional.
     pub(crate) fn optional(self) -> Self {
         match self {
             Self::Literal(text) if text.is_empty() => Self::Literal(text),
@@ -172,12 +172,12 @@ impl Node {
         }
     }
 
-    /// Any number of it, none too.
+    /// Any number of it, including none.
     pub(crate) fn many(self) -> Self {
         Self::Repeat { of: Box::new(self), least: 0, most: None }
     }
 
-    /// Whether no text fits; `impossible` says it of rules.
+    /// Whether no text matches; `impossible` says it for rules.
     pub(crate) fn is_impossible(&self, impossible: &impl Fn(usize) -> bool) -> bool {
         match self {
             Self::Choice(nodes) => nodes.iter().all(|n| n.is_impossible(impossible)),
@@ -190,7 +190,7 @@ impl Node {
         }
     }
 
-    /// The pieces of which it is made.
+    /// Its child nodes.
     pub(crate) fn parts(&self) -> &[Node] {
         match self {
             Self::Sequence(all) | Self::Choice(all) => all,
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    /// Tells all rules that it says.
+    /// Calls `tell` for every rule it refers to.
     pub(crate) fn each_rule(&self, tell: &mut impl FnMut(usize)) {
         match self {
             Self::Rule(at) => tell(*at),
@@ -221,14 +221,14 @@ impl Node {
         }
     }
 
-    /// What it weighs, without the schemas in it.
+    /// Its weight, without the schemas in it.
     pub(crate) fn weight(&self) -> Weight {
         let mut weight = Weight { nodes: 1, bytes: self.own_bytes() };
         self.parts().iter().for_each(|part| weight += part.weight());
         weight
     }
 
-    /// The literal with which every text of it begins.
+    /// The common prefix literal of all its texts.
     pub(crate) fn prefix(&self) -> String {
         match self {
             Self::Literal(text) => text.clone(),
@@ -243,7 +243,7 @@ impl Node {
         }
     }
 
-    /// What stands behind a literal with which every text of it begins.
+    /// The rest after a common prefix literal.
     pub(crate) fn behind(self, prefix: &str) -> Self {
         if prefix.is_empty() {
             return self;
@@ -265,7 +265,7 @@ impl Node {
 }
 
 fn push(out: &mut Vec<Node>, node: Node) {
-    // What may stand before a text and is text as well is part of it: lexers want one way to read a text.
+    // An optional text before a text is part of it, because lexers need an unambiguous reading.
     if let (Node::Until { without, .. } | Node::Rest { without } | Node::Free { without, .. }, Some(before)) =
         (&node, out.last())
         && let Node::Repeat { of, least: 0, most: Some(1) } = before

@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// Python's literals.
 pub(super) struct Python {
-    /// What ends a call right behind its bracket, in a string too.
+    /// Closers that end a call directly after its bracket, even in a string.
     pub(super) closers: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ impl Python {
         Node::Regex(format!("{quote}{inner}{quote}"))
     }
 
-    /// Whether a closer stands behind a bracket in a text.
+    /// Whether a closer follows a bracket in a text.
     fn is_closed_in(&self, text: &str) -> bool {
         let behind = text.split(')').skip(1).map(str::trim_start);
         behind.into_iter().any(|rest| self.closers.iter().any(|closer| rest.starts_with(closer.as_str())))
@@ -69,7 +69,7 @@ impl Notation for Python {
     }
 }
 
-/// A value as Python writes it.
+/// A value in Python's notation.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -99,7 +99,7 @@ fn python(value: &Value) -> String {
     }
 }
 
-/// Python's keyword arguments: their keys are names, what they hold are literals.
+/// Python's keyword arguments: names as keys, literals as values.
 pub(super) fn keyword(key: &str) -> Option<Node> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_keyword = key.starts_with(|c: char| c.is_alphabetic() || c == '_') && key.chars().all(is_word);
@@ -110,7 +110,7 @@ pub(super) fn keyword(key: &str) -> Option<Node> {
 pub(super) struct Gemma<'a> {
     pub(super) open: &'a str,
     pub(super) close: &'a str,
-    /// What a string must not have beside its delimiters.
+    /// Literals that a string must not contain, besides its delimiters.
     pub(super) avoid: Avoid,
 }
 

@@ -1,20 +1,20 @@
-//! Expressions for numbers between bounds.
+//! Expressions for numbers within bounds.
 
 use serde_json::Value;
 
-/// Most digits in front of the point of a number without a bound there, and most digits behind the point.
+/// Maximum number of digits before the point of an unbounded number, and after the point.
 const MOST_WHOLE: usize = 30;
 const MOST_BEHIND: usize = 6;
-/// Most multiples that are listed.
+/// Maximum number of listed multiples.
 const MOST_LISTED: i128 = 1000;
 
-/// What a schema says of a number.
+/// The constraints of a schema on a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) schema: &'a Value,
 }
 
-/// A bound: digits in front of the point and behind it; whether the number itself is beyond it.
+/// A bound: digits before and after the point; whether the bound itself is excluded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bound {
     whole: i128,
@@ -27,7 +27,7 @@ impl Bounds<'_> {
         self.schema.get(key).and_then(Value::as_f64)
     }
 
-    /// The least and the greatest whole number.
+    /// The least and the greatest integer.
     fn whole(self) -> (Option<i128>, Option<i128>) {
         let least = self.number("minimum").map(f64::ceil).map(|n| n as i128);
         let above = self.number("exclusiveMinimum").map(|n| n.floor() as i128 + 1);
@@ -36,8 +36,8 @@ impl Bounds<'_> {
         (least.into_iter().chain(above).max(), most.into_iter().chain(below).min())
     }
 
-    /// An expression for the whole numbers that fit; `None`: no number does. Of multiples and bounds together, the multiples are
-    /// left out if there are too many.
+    /// An expression for the matching integers; `None`: none matches. If there are both bounds and a multiple, the
+    /// multiple is ignored if there are too many.
     pub(super) fn integer(self) -> Option<String> {
         let (least, most) = self.whole();
         let step = self.multiple_of().unwrap_or(1);
@@ -60,23 +60,23 @@ impl Bounds<'_> {
         (!all.is_empty()).then(|| group(&all))
     }
 
-    /// The number of which it must be a multiple.
+    /// The divisor of `multipleOf`.
     pub(super) fn multiple_of(self) -> Option<i128> {
         self.number("multipleOf").filter(|step| *step >= 1.0 && step.fract() == 0.0).map(|step| step as i128)
     }
 
-    /// Whether it says that a number is a multiple and nothing else, or no more than that it is not negative.
+    /// Whether the number is only a multiple, or at most not negative.
     pub(super) fn is_free(self) -> bool {
         let (least, most) = self.whole();
         most.is_none() && least.is_none_or(|least| least == 0)
     }
 
-    /// Whether negative numbers fit.
+    /// Whether negative numbers match.
     pub(super) fn has_negative(self) -> bool {
         self.whole().0.is_none_or(|least| least < 0)
     }
 
-    /// An expression for the numbers that fit; `None`: no number does.
+    /// An expression for the matching numbers; `None`: none matches.
     pub(super) fn number_expression(self) -> Option<String> {
         let bound = |key: &str, open: bool| self.number(key).map(|n| (n, open));
         let least = [bound("minimum", false), bound("exclusiveMinimum", true)].into_iter().flatten();
@@ -112,7 +112,7 @@ fn group(all: &[String]) -> String {
     format!("(?:{})", all.join("|"))
 }
 
-/// Expressions for the whole numbers from one that is not negative to another, or without end.
+/// Expressions for the integers from a non-negative one to another, or without end.
 fn whole(least: i128, most: Option<i128>) -> Vec<String> {
     if most.is_some_and(|most| most < least) {
         return Vec::new();
@@ -132,7 +132,7 @@ fn whole(least: i128, most: Option<i128>) -> Vec<String> {
     out
 }
 
-/// Expressions for the digits from some to others that are as many.
+/// Expressions for the digits between two of the same length.
 fn between(from: &str, to: &str, out: &mut Vec<String>) {
     let common = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
     if common == from.len() {
@@ -168,7 +168,7 @@ fn digits(least: usize, most: usize) -> String {
     }
 }
 
-/// Expressions for the numbers from one that is not negative to another, or without end.
+/// Expressions for the numbers from a non-negative one to another, or without end.
 fn positive(near: &Bound, far: Option<&Bound>) -> Vec<String> {
     let any = format!("(?:\\.{})?", digits(1, MOST_BEHIND));
     let mut out = Vec::new();
@@ -188,7 +188,7 @@ fn positive(near: &Bound, far: Option<&Bound>) -> Vec<String> {
     out
 }
 
-/// What may stand behind the whole part of a bound in numbers above it.
+/// What may follow the integer part of a bound in numbers above it.
 fn above(bound: &Bound) -> Vec<String> {
     if bound.behind.is_empty() && !bound.open {
         return vec![format!("(?:\\.{})?", digits(1, MOST_BEHIND))];
@@ -197,7 +197,7 @@ fn above(bound: &Bound) -> Vec<String> {
     inside(bound, &highest)
 }
 
-/// What may stand behind a whole part between two bounds that share it.
+/// What may follow an integer part between two bounds that share it.
 fn inside(near: &Bound, far: &Bound) -> Vec<String> {
     let mut out = Vec::new();
     let parse = |text: &str| text.parse::<u64>().unwrap_or(0);
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// What an expression says of a text; without an expression nothing fits.
+    /// Matches an expression; without one nothing matches.
     fn reader(expression: Option<String>) -> impl Fn(&str) -> bool {
         let read = |expression| fancy_regex::Regex::new(&format!("^{expression}$")).unwrap();
         let regex = expression.map(read);

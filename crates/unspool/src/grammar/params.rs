@@ -1,4 +1,4 @@
-//! Members of arguments: flat parameters and nested elements, each a tag of its own.
+//! Members of arguments: flat parameters and nested elements, each in its own tag.
 
 use std::collections::HashSet;
 
@@ -16,16 +16,16 @@ use super::rules::Rules;
 use super::schema::{self, Branch, Place, View};
 use super::text;
 
-/// Parameters up to this number may come in any order; of more there are too many orders.
+/// Up to this number parameters come in any order; the number of orders grows too fast for more.
 const ANY_ORDER: usize = 3;
 
-/// A name that a schema does not say.
+/// A name that is not in a schema.
 pub(super) const ANY_KEY: &str = "[A-Za-z_][A-Za-z0-9_.\\-]{0,63}";
 
-/// A member and whether it must be there.
+/// A member, and whether it is required.
 pub(super) type Member = (Node, bool);
 
-/// The members of an object, in the order of the schema. `member` makes one of a key and a schema.
+/// The members of an object, in the order of the schema. `member` builds one from a key and a schema.
 pub(super) fn members<'a>(
     object: &View<'a>,
     mut member: impl FnMut(&'a str, &'a Value) -> Result<Node, Error>,
@@ -46,11 +46,11 @@ pub(super) fn members<'a>(
     Ok(all)
 }
 
-/// Members with `comma` between two: each required one once, each other one at most once.
+/// Members separated by `comma`: each required one once, each other one at most once.
 pub(super) fn arranged(mut all: Vec<Member>, comma: &str, rules: &mut Rules<'_>) -> Result<Node, Error> {
     all.retain(|(node, needed)| *needed || !rules.is_impossible(node));
     if all.len() <= ANY_ORDER {
-        // A separator stays in one literal with the key behind it: lexers want one way to read a text.
+        // A separator is in one literal with the following key, because lexers need an unambiguous reading.
         let is_said_again = all.len() > 1 && comma.is_empty();
         for (node, _) in all.iter_mut().filter(|_| is_said_again) {
             *node = rules.rule(node.clone())?;
@@ -72,8 +72,8 @@ fn in_order(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<Node, 
     Ok(if first_needed.is_none() { all.optional() } else { all })
 }
 
-/// Some members of which the first that is there has no separator before it; and the same members all with one. Of each half
-/// both are said by the whole, so that they take no more than twice as many pieces as there are members.
+/// Members of which the first present one has no separator before it; and the same members all with one. Each half is
+/// shared, so the result has at most twice as many nodes as members.
 fn begun(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<(Node, Node), Error> {
     if let [(first, _)] = all {
         return Ok((first.clone(), behind(all, comma)));
@@ -86,7 +86,7 @@ fn begun(all: &[Member], comma: &str, rules: &mut Rules<'_>) -> Result<(Node, No
     Ok((first, Node::sequence([left_behind, right_behind])))
 }
 
-/// Members behind another one, in order.
+/// Members after another one, in order.
 fn behind(all: &[Member], comma: &str) -> Node {
     Node::sequence(all.iter().map(|(node, needed)| {
         let node = Node::sequence([Node::text(comma), node.clone()]);
@@ -94,7 +94,7 @@ fn behind(all: &[Member], comma: &str) -> Node {
     }))
 }
 
-/// Members in any order; `before` stands before the first.
+/// Members in any order; `before` precedes the first.
 fn any_order(all: &[Member], before: &str, comma: &str) -> Node {
     let ways = (0..all.len()).map(|first| {
         let mut rest = all.to_vec();
@@ -117,9 +117,9 @@ pub(super) struct Params<'a> {
     limits: &'a Limits,
     template: &'a Template,
     slot: text::Slot,
-    /// White space behind the end of a value.
+    /// White space after a value.
     behind: Vec<Node>,
-    /// Line breaks of the template may be missing.
+    /// Line breaks of the template are optional.
     compact: bool,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Params<'a> {
         Self { file, limits, template, slot, behind, compact }
     }
 
-    /// Arguments that fit a schema.
+    /// Arguments that match a schema.
     pub(super) fn strict(&self, place: Place<'_>, rules: &mut Rules<'_>) -> Result<Node, Error> {
         let mut all = Vec::new();
         for object in place.objects()? {
@@ -157,7 +157,8 @@ impl<'a> Params<'a> {
         arranged(all, "", rules)
     }
 
-    /// The parameters that a schema declares, with values of their types, in any number; any where it declares none.
+    /// The parameters that a schema declares, with values of their types, in any number; any parameters if it declares
+    /// none.
     pub(super) fn declared(&self, place: Place<'_>) -> Result<Node, Error> {
         let properties = place.object()?.map(|object| object.members()).unwrap_or_default();
         if properties.is_empty() {
@@ -176,7 +177,7 @@ impl<'a> Params<'a> {
         Ok(self.parameter(&Node::Regex(ANY_KEY.to_owned()), place, &[Branch::Any])?.many())
     }
 
-    /// A parameter of a name that the schema says.
+    /// A parameter whose name is in the schema.
     fn named(&self, key: &str, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, Error> {
         crate::render::check_key(key, self.file.tools.loose, self.limits)
             .map_err(|e| Error::grammar(&format!("parameter `{key}` {}", e.message)))?;
@@ -233,7 +234,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A branch that says no more than its type, or its value.
+/// A branch without constraints beyond its type or its value.
 fn of_kind(branch: Branch<'_>) -> Branch<'_> {
     match branch {
         Branch::Text(_) => Branch::Text(View::default()),
@@ -242,7 +243,7 @@ fn of_kind(branch: Branch<'_>) -> Branch<'_> {
     }
 }
 
-/// The ways in which a parameter that says its type can be of a branch: the word for the type, and the branch.
+/// The ways in which a parameter with a type in its markup can match a branch: the word for the type, and the branch.
 fn typed<'a>(branch: &Branch<'a>, by_model: bool) -> Vec<(&'static str, Branch<'a>)> {
     let string = || ("string", Branch::Text(View::default()));
     match branch {
@@ -271,7 +272,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The parts behind a value: the white space before its closer, the closer up to the next cut, and the rest.
+/// The parts after a value: the white space before its closer, the closer up to the next cut, and the rest.
 fn closer(parts: &[Part]) -> (String, String, Vec<Node>) {
     let (frame, text, more) = framed_closer(parts);
     let end = cuts(&text).into_iter().next();
@@ -280,7 +281,7 @@ fn closer(parts: &[Part]) -> (String, String, Vec<Node>) {
     (frame, end.to_owned(), std::iter::once(rest).chain(more).collect())
 }
 
-/// The parts behind a text: the white space before its closer, the closer with what it is made of, and the rest.
+/// The parts after a text: the white space before its closer, the closer with its components, and the rest.
 pub(super) fn framed_closer(parts: &[Part]) -> (String, String, Vec<Node>) {
     let mut frame = String::new();
     let mut parts = parts.iter();

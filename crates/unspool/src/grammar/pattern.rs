@@ -5,7 +5,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Re
 use super::avoid;
 use super::node::Avoid;
 
-/// The pattern, anchored, with no literal in what it matches: no class in it has a character that begins one.
+/// The anchored pattern without any literal in its matches: no class in it has a character that begins one.
 pub(super) fn without(pattern: &str, avoid: &Avoid) -> String {
     let padded = anchored(pattern, &avoid::character(avoid));
     let mut firsts: Vec<char> = avoid.plain().iter().filter_map(|l| l.chars().next()).collect();
@@ -14,15 +14,15 @@ pub(super) fn without(pattern: &str, avoid: &Avoid) -> String {
     }
     match regex_syntax::Parser::new().parse(&padded) {
         Ok(hir) => format!("^(?:{})$", written(&hir, &firsts)),
-        // What cannot be read is given as it is: the backend says what is wrong with it.
+        // An invalid pattern stays unchanged: the backend reports the error.
         Err(_) => pattern.to_owned(),
     }
 }
 
-/// Longest pattern that is read: what a class stands for may be a thousand times as long.
+/// Maximum length of a pattern to parse, because a class may expand to a thousand times its length.
 const LONGEST: usize = 16 << 10;
 
-/// About how many bytes a pattern has when it is written in plain words.
+/// Approximate size of an expanded pattern, in bytes.
 pub(super) fn weight(pattern: &str) -> usize {
     if pattern.len() > LONGEST {
         return usize::MAX;
@@ -42,13 +42,13 @@ fn length(hir: &Hir) -> usize {
     }
 }
 
-/// A character of a JSON string as it is written there: itself, or an escape.
+/// A character of a JSON string as written: itself, or an escape.
 const WRITTEN: &str = r#"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})"#;
 /// Escapes of characters beyond ASCII.
 const BEYOND_ASCII: &str =
     r"\\u(?:00[89a-fA-F][0-9a-fA-F]|0[1-9a-fA-F][0-9a-fA-F]{2}|[1-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})";
 
-/// A pattern for a value, as one for the text between the quotes of a JSON string.
+/// Converts a pattern for a value to one for the text between the quotes of a JSON string.
 pub(super) fn in_json(pattern: &str) -> String {
     match regex_syntax::Parser::new().parse(&anchored(pattern, r"(?:.|\n)")) {
         Ok(hir) => format!("^(?:{})$", escaped_in_json(&hir)),
@@ -56,7 +56,7 @@ pub(super) fn in_json(pattern: &str) -> String {
     }
 }
 
-/// So many characters between the quotes of a JSON string; xgrammar's own bounds count an escape by its letters.
+/// A number of characters between the quotes of a JSON string; xgrammar's own bounds count the letters of an escape.
 pub(super) fn length_in_json(least: u64, most: Option<u64>) -> String {
     let most = most.map(|m| m.to_string()).unwrap_or_default();
     format!("^{WRITTEN}{{{least},{most}}}$")
@@ -80,7 +80,7 @@ fn escaped_in_json(hir: &Hir) -> String {
     }
 }
 
-/// A character of a class: itself where a JSON string has it as it is, else its escape.
+/// A character of a class: itself if a JSON string allows it, else its escape.
 fn class_in_json(class: &Class) -> String {
     let Some(class) = unicode(class) else { return "[]".to_owned() };
     let has = |c: char| class.ranges().iter().any(|r| r.start() <= c && c <= r.end());
@@ -99,7 +99,7 @@ fn class_in_json(class: &Class) -> String {
     format!("(?:{})", all.join("|"))
 }
 
-/// A pattern fits anywhere in a string; where it is not anchored, other text may stand.
+/// A pattern matches anywhere in a string; if it is not anchored, other text is allowed around it.
 fn anchored(pattern: &str, character: &str) -> String {
     let (start, inner) = match pattern.strip_prefix('^') {
         Some(inner) => (String::new(), inner),
@@ -112,7 +112,7 @@ fn anchored(pattern: &str, character: &str) -> String {
     }
 }
 
-/// The expression in plain words: classes, groups, repetitions.
+/// The expression in basic syntax: classes, groups, repetitions.
 fn written(hir: &Hir, firsts: &[char]) -> String {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => String::new(),
@@ -129,7 +129,7 @@ fn written(hir: &Hir, firsts: &[char]) -> String {
     }
 }
 
-/// How often something comes.
+/// The repetition operator.
 fn times(r: &Repetition) -> String {
     let most = r.max.map(|m| m.to_string()).unwrap_or_default();
     match (r.min, r.max) {

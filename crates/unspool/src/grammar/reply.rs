@@ -1,4 +1,4 @@
-//! Whole replies: text and calls, thoughts, answers of a form.
+//! Complete replies: text and calls, thoughts, structured answers.
 
 use serde_json::Value;
 
@@ -14,20 +14,20 @@ use super::messages;
 use super::node::{Avoid, Node};
 use super::params::framed_closer;
 
-/// What a reply is asked to be.
+/// The requirements for a reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish<'a> {
-    /// There must be a call.
+    /// A call is required.
     pub(super) must_call: bool,
-    /// One call only.
+    /// At most one call.
     pub(super) once: bool,
-    /// The thought is part of the grammar; and whether it is open already, where that is known.
+    /// The thought is part of the grammar; and whether it is already open, if known.
     pub(super) thought: Option<Option<bool>>,
-    /// The answer, if there is one, is JSON of this schema.
+    /// The answer, if there is one, is JSON that matches this schema.
     pub(super) answer: Option<&'a Value>,
 }
 
-/// Makes the grammar of a reply. `calls`: nothing if the request allows none.
+/// Builds the grammar of a reply. `calls`: `None` if the request allows none.
 pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish<'_>) -> Result<Node, Error> {
     if words.channels().is_some() || words.contents().any(|c| c.header.is_some()) {
         return messages::reply(words, calls, wish);
@@ -52,10 +52,10 @@ pub(super) fn reply(words: &Words<'_>, calls: Option<&mut Calls<'_>>, wish: Wish
     Ok(Node::sequence([thought, rest]))
 }
 
-/// White space in front of calls: a model writes some behind its thought, whatever the template has there.
+/// White space before calls: a model writes some after its thought, whatever the template has there.
 const BLANKS: &str = r"[ \t\r\n]{1,4}";
 
-/// Calls and nothing else but what never shows: an answer's frame with nothing in it, and the end of the message.
+/// Only calls, and markup that never shows: an empty answer frame, and the end of the message.
 fn required(words: &Words<'_>, calls: &Calls<'_>, unit: &Unit, once: bool) -> Node {
     let blanks = Node::Regex(BLANKS.to_owned()).optional();
     let ends = &calls.file.grammar.ends;
@@ -76,20 +76,20 @@ fn required(words: &Words<'_>, calls: &Calls<'_>, unit: &Unit, once: bool) -> No
     Node::sequence([blanks, frame, units, ends])
 }
 
-/// The frame of an answer that says nothing; the prompt may have opened it.
+/// The frame of an empty answer; the prompt may have opened it.
 fn empty_frame(words: &Words<'_>) -> Option<Node> {
     let [open, close] = words.frames.first()?.around(Slot::Content);
     Some(Node::sequence([Node::text(open.trim()).optional(), Node::text(close.trim())]))
 }
 
-/// Text and calls as the model likes.
+/// Text and calls in any mix.
 fn auto(words: &Words<'_>, calls: &Calls<'_>, unit: Unit, once: bool) -> Node {
     let markup = content_markup(words);
     if let Some(keys) = words.bare_json() {
         return bare(keys, calls, unit, once, markup);
     }
     if words.calls_at_start_only() {
-        // Calls count only where nothing precedes; so text begins with what begins no call.
+        // Calls count only if nothing precedes them, so text begins with something that begins no call.
         let first: String = unit.node.prefix().chars().take(1).map(|c| format!("\\{c}")).collect();
         let text = Node::sequence([Node::Regex(format!("[^\\s{first}]")), Node::Rest { without: markup }]);
         return Node::choice([text.optional(), required(words, calls, &unit, once)]);
@@ -101,7 +101,7 @@ fn auto(words: &Words<'_>, calls: &Calls<'_>, unit: Unit, once: bool) -> Node {
     Node::Free { rest: without.clone(), without, trigger, then, once, ends }
 }
 
-/// JSON that is a call without any marker: text without calls may have other JSON, text with calls none.
+/// JSON that is a call without any marker: text without calls may contain other JSON, text with calls none.
 fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoid) -> Node {
     let others = calls.words.calls.iter().skip(1).filter_map(Template::first_literal);
     let markup = markup.and(others);
@@ -118,7 +118,7 @@ fn bare(keys: &[String], calls: &Calls<'_>, unit: Unit, once: bool, markup: Avoi
     }
 }
 
-/// The literal that begins calls: up to the first cut, and not beyond one that text must not have anyway.
+/// The literal that begins calls: up to the first cut, and not beyond one that text must not contain anyway.
 fn trigger(node: &Node, markup: &Avoid) -> String {
     let prefix = node.prefix();
     let first = cuts(&prefix).into_iter().find_map(|cut| match cut {
@@ -129,7 +129,8 @@ fn trigger(node: &Node, markup: &Avoid) -> String {
     markup.literals.iter().find(|l| first.starts_with(l.as_str())).map_or_else(|| first.to_owned(), Clone::clone)
 }
 
-/// What text must not have: thinking markers, openers and closers of calls, dropped markers; frames may stand, they go.
+/// Markup that text must not contain: thinking markers, openers and closers of calls, dropped markers. Frames are
+/// allowed, because they are dropped.
 pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
     let content = words.in_content();
     let frames: Vec<String> = words.frames.iter().flat_map(|f| f.around(Slot::Content)).collect();
@@ -145,7 +146,7 @@ pub(super) fn content_markup(words: &Words<'_>) -> Avoid {
         .and(plain)
 }
 
-/// A thought before everything else, and the white space behind it. One that is open must be closed, any other may be missing.
+/// A thought before everything else, and the white space after it. An open one must be closed, any other is optional.
 fn thought(words: &Words<'_>, is_open: bool) -> Result<(Node, Node), Error> {
     let none = (Node::nothing(), Node::nothing());
     let (Some(template), false) = (words.thoughts.first(), words.thinking == Thinking::Unknown) else {
@@ -169,14 +170,14 @@ fn is_blank(node: &Node) -> bool {
     matches!(node, Node::Literal(text) if text.trim().is_empty())
 }
 
-/// The text of a thought with its closer, and what the template writes behind that.
+/// The text of a thought with its closer, and the template's text after it.
 pub(super) fn thought_text(words: &Words<'_>, template: &Template) -> (Node, Vec<Node>) {
     let (_, end, behind) = framed_closer(template.after(|s| s == Slot::Thought));
     let without = Avoid { loose: words.loose(), ..Avoid::nothing() }.and(words.in_thought().texts());
     (Node::Until { without: without.but(&[end.as_str()]), end }, behind)
 }
 
-/// An answer of a form, in its frame or without.
+/// A structured answer, with or without its frame.
 fn framed(words: &Words<'_>, schema: &Value) -> Node {
     let json = Node::Json { schema: schema.clone(), without: Avoid::nothing() };
     let Some(frame) = words.frames.first() else { return json };

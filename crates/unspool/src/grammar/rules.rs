@@ -1,4 +1,4 @@
-//! Rules: what a grammar says in several places is made and written once, and a value may hold itself.
+//! Rules: shared parts of a grammar are built and written once, and values may be recursive.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,12 +7,12 @@ use super::limit::{Budget, Weight};
 use super::node::Node;
 use crate::error::Error;
 
-/// What a rule stands for: where its schema is, and what else it depends on.
+/// The identity of a rule: the address of its schema, and other inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// A value that fits the schema at an address; behind it stands a closing tag, or nothing.
+    /// A value that matches the schema at an address, followed by a closing tag or nothing.
     Value(usize, String),
-    /// What stands between the brackets of an object whose schema is at an address.
+    /// The text between the brackets of an object whose schema is at an address.
     Members(usize),
     /// Any value.
     Anything,
@@ -26,17 +26,17 @@ impl Key {
     }
 }
 
-/// What is so small is said again where it is needed again.
+/// Parts up to this size are repeated instead of shared.
 const SMALL: Weight = Weight { nodes: 4, bytes: 512 };
-/// Values nest so deep before a rule that is needed is made later, and not at once.
+/// Nesting of values beyond which a rule is built later rather than at once.
 const DEEPEST: usize = 48;
 
-/// Makes rules.
+/// Builds rules.
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
     pub(super) budget: &'a Budget<'a>,
     made: Vec<Rule>,
-    /// What the schema of one tool has.
+    /// The names for the current tool's schema.
     names: HashMap<Key, Named>,
     depth: usize,
 }
@@ -54,7 +54,7 @@ enum Named {
     Node(Node),
 }
 
-/// A rule that is being made.
+/// A rule in progress.
 #[derive(Debug)]
 pub(super) struct Begun {
     key: Option<Key>,
@@ -66,7 +66,7 @@ impl<'a> Rules<'a> {
         Self { budget, made: Vec::new(), names: HashMap::new(), depth: 0 }
     }
 
-    /// What is known by a key, if it is being made or was.
+    /// The node for a key, if it is in progress or complete.
     pub(super) fn find(&self, key: &Key) -> Option<Node> {
         self.names.get(key).map(|named| match named {
             Named::Rule(at) => Node::Rule(*at),
@@ -74,7 +74,7 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// Begins what a key stands for.
+    /// Begins the rule for a key.
     pub(super) fn begin(&mut self, key: Key) -> Begun {
         let at = self.new_rule();
         self.names.insert(key.clone(), Named::Rule(at));
@@ -82,30 +82,30 @@ impl<'a> Rules<'a> {
         Begun { key: Some(key), at }
     }
 
-    /// Whether what comes next would nest too deep.
+    /// Whether the next level would nest too deep.
     pub(super) fn is_deep(&self) -> bool {
         self.depth > DEEPEST
     }
 
-    /// Names something that is made later.
+    /// Reserves a rule that is built later.
     pub(super) fn promise(&mut self, key: Key) -> (Begun, Node) {
         let at = self.new_rule();
         self.names.insert(key.clone(), Named::Rule(at));
         (Begun { key: Some(key), at }, Node::Rule(at))
     }
 
-    /// Goes on with what was promised.
+    /// Continues with a reserved rule.
     pub(super) fn resume(&mut self) {
         self.depth += 1;
     }
 
     fn new_rule(&mut self) -> usize {
-        // Until it is made nobody knows, and what nests in itself may well be possible.
+        // Until it is built this is unknown, and a recursive rule may well match something.
         self.made.push(Rule { node: Node::Choice(Vec::new()), impossible: false });
         self.made.len() - 1
     }
 
-    /// Ends what was begun. What is small and holds no rule needs none.
+    /// Completes a rule. A small node without rules needs none.
     pub(super) fn end(&mut self, begun: Begun, node: Node) -> Result<Node, Error> {
         self.depth -= 1;
         let weight = node.weight();
@@ -125,24 +125,24 @@ impl<'a> Rules<'a> {
         Ok(said)
     }
 
-    /// A rule for a node, for it is said more than once.
+    /// A rule for a node that is used several times.
     pub(super) fn rule(&mut self, node: Node) -> Result<Node, Error> {
         self.depth += 1;
         let at = self.new_rule();
         self.end(Begun { key: None, at }, node)
     }
 
-    /// Whether no text fits, as far as that is known.
+    /// Whether no text matches, as far as that is known.
     pub(super) fn is_impossible(&self, node: &Node) -> bool {
         node.is_impossible(&|at| self.made.get(at).is_some_and(|rule| rule.impossible))
     }
 
-    /// The names of one tool's schema are forgotten, for the next one has others.
+    /// Clears the names for one tool's schema before the next.
     pub(super) fn forget_names(&mut self) {
         self.names.retain(|key, _| matches!(key, Key::Anything | Key::Text));
     }
 
-    /// All rules, by position.
+    /// All rules, by index.
     pub(super) fn into_nodes(self) -> Vec<Node> {
         self.made.into_iter().map(|rule| rule.node).collect()
     }

@@ -1,4 +1,4 @@
-//! Random texts of a grammar, for a backend that stands in for a model.
+//! Random texts of a grammar, for a backend without a model.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::sample::pattern::fitting;
 use super::Grammar;
 use super::node::{Avoid, Node};
 
-/// Deepest nesting of rules; beyond it the shortest way is taken.
+/// Maximum nesting of rules; beyond it the shortest choice is taken.
 const DEEPEST: usize = 4;
 
-/// A text of a grammar, made of plausible words and values.
+/// A text of a grammar, with plausible words and values.
 pub(super) fn text(grammar: &Grammar, sampler: &mut Sampler) -> String {
     let mut writer = Writer { rules: &grammar.rules, sampler, out: String::new(), depth: 0, thinks: grammar.thinks };
     writer.node(&grammar.root);
@@ -71,7 +71,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One of several; deep inside one that goes no deeper.
+    /// One of several; at depth one that ends.
     fn choice(&mut self, all: &[Node]) {
         let flat: Vec<&Node> = all.iter().filter(|n| self.depth < DEEPEST || !deepens(n)).collect();
         let all = if flat.is_empty() { all.iter().collect() } else { flat };
@@ -82,7 +82,7 @@ impl Writer<'_> {
 
     fn words(&mut self, without: &Avoid, end: &str) {
         let text = if std::mem::take(&mut self.thinks) { self.sampler.thought() } else { self.word() };
-        // Where such a word is markup, there are others.
+        // If such a word is markup, others are used.
         let is_markup = |text: &str| without.literals.iter().any(|l| text.contains(l.as_str()));
         let clean = !is_markup(&text) && (end.is_empty() || !text.contains(end));
         self.out.push_str(if clean { &text } else { "quay" });
@@ -95,7 +95,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A text that an expression matches: about as short as it may be.
+    /// A text that matches an expression, about as short as possible.
     fn pattern(&mut self, pattern: &str) {
         if let Ok(hir) = regex_syntax::Parser::new().parse(pattern) {
             let sampler = &mut *self.sampler;
@@ -115,7 +115,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a node goes deeper into rules.
+/// Whether a node contains rules.
 fn deepens(node: &Node) -> bool {
     match node {
         Node::Rule(_) => true,

@@ -1,4 +1,4 @@
-//! Values of syntaxes whose values are untyped text up to a closer.
+//! Values in syntaxes with untyped text up to a closer.
 
 use serde_json::{Map, Value};
 
@@ -9,37 +9,37 @@ use super::node::{Avoid, Node};
 use super::schema::{Branch, Place, View};
 use super::{avoid, pattern};
 
-/// Characters with which no number, container or quoted text begins.
+/// Characters that do not begin a number, a container or quoted text.
 const NO_VALUE_START: &str = r#"\s\[\{\(\)\]\}0-9+\-.'""#;
 
-/// How a value stands in a text.
+/// The context of a value in a text.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
-    /// What the text must not have.
+    /// Literals that the text must not contain.
     pub(super) avoid: Avoid,
     /// The literal that ends it.
     pub(super) end: String,
-    /// White space that the template writes before that literal; no part of the value.
+    /// White space that the template writes before that literal, not part of the value.
     pub(super) frame: String,
     /// Entities in the text.
     pub(super) escape: Escape,
-    /// Outer white space goes.
+    /// Outer white space is dropped.
     pub(super) trimmed: bool,
 }
 
 impl Slot {
-    /// A value and its end: what is read there fits the schema.
+    /// A value and its end, which parses to a value that matches the schema.
     pub(super) fn value(&self, place: Place<'_>) -> Result<Node, Error> {
         self.one_of(place, &place.branches()?)
     }
 
-    /// A value of one of some branches, and its end.
+    /// A value of one of several branches, and its end.
     pub(super) fn one_of(&self, place: Place<'_>, branches: &[Branch<'_>]) -> Result<Node, Error> {
         Ok(Node::choice(self.leaves(place, branches, false)?))
     }
 
-    /// The values of some branches, each with its end. `nested`: something else that is no text may stand there too, so
-    /// that the text must be more than white space.
+    /// The values of several branches, each with its end. `nested`: something other than text is allowed there too, so
+    /// the text must be more than white space.
     pub(super) fn leaves(&self, place: Place<'_>, branches: &[Branch<'_>], nested: bool) -> Result<Vec<Node>, Error> {
         let mixed = nested || branches.iter().any(is_bounded);
         let mut out = Vec::new();
@@ -58,7 +58,7 @@ impl Slot {
             }
         }
         if !schemas.is_empty() {
-            // One schema of all, so that what they refer to stands there once.
+            // One schema for all, so that shared definitions occur once.
             let schema = if schemas.len() == 1 { schemas.remove(0) } else { serde_json::json!({ "anyOf": schemas }) };
             let without = Avoid { entities: self.escape == Escape::Xml, ..self.avoid.clone() }.and([self.end.as_str()]);
             out.push(self.ended(Node::Json { schema: place.alone(schema)?, without }));
@@ -86,7 +86,7 @@ impl Slot {
         (!has_markup && !is_lost).then(|| Node::text(text))
     }
 
-    /// A string. `mixed`: its text must not look like a value of another type that the schema bounds.
+    /// A string. `mixed`: its text must not look like a value of another type that the schema constrains.
     fn text(&self, place: Place<'_>, view: &View<'_>, [mixed, nested]: [bool; 2]) -> Result<Node, Error> {
         let without = self.avoid.clone().and([self.end.as_str()]);
         if let Some(expression) = bounded(place, view, &without)? {
@@ -105,7 +105,7 @@ impl Slot {
     }
 }
 
-/// Whether a value of this branch must be more than of its type.
+/// Whether a value of this branch has constraints beyond its type.
 fn is_bounded(branch: &Branch<'_>) -> bool {
     match branch {
         Branch::Const(value) => !value.is_string() && !value.is_null(),
@@ -115,11 +115,11 @@ fn is_bounded(branch: &Branch<'_>) -> bool {
     }
 }
 
-/// A whole number as it is written: not longer than a double holds.
+/// An integer as written: no longer than a double can represent.
 const WHOLE: &str = "-?(?:0|[1-9][0-9]{0,29})";
 
-/// A value that is no string and holds none. A number without bounds has so many digits that a double holds it: of a
-/// greater one the reader makes text.
+/// A value that is not a string and contains none. An unconstrained number is short enough for a double, because the
+/// parser would make text of a greater one.
 pub(super) fn scalar(name: &str, view: &View<'_>) -> Node {
     let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
     let bounded = bounds.iter().any(|k| view.has(k));
@@ -141,7 +141,7 @@ pub(super) fn any_number() -> Node {
     Node::Regex(format!(r"{WHOLE}(?:\.[0-9]{{1,30}})?(?:[eE][+\-]?[0-9]{{1,2}})?"))
 }
 
-/// An expression for a string whose schema bounds its length or says a pattern.
+/// An expression for a string with a length constraint or a pattern.
 pub(super) fn bounded(place: Place<'_>, view: &View<'_>, avoid: &Avoid) -> Result<Option<String>, Error> {
     if let Some(Value::String(said)) = view.get("pattern") {
         place.weigh_pattern(said)?;

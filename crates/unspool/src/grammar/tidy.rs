@@ -1,13 +1,13 @@
-//! The rules of a grammar, put in order: what no text fits is left out, what is said once stands where it is said.
+//! Cleans up the rules of a grammar: removes what no text can match, and inlines rules that are used once.
 
 use super::limit::Budget;
 use super::node::Node;
 use crate::error::Error;
 
-/// A rule that is said once stands where it is said, unless it is as deep as this.
+/// A rule that is used once is inlined, unless it is this deep.
 const DEEPEST: usize = 24;
 
-/// The root and the rules that it needs.
+/// The root and the rules that it uses.
 pub(super) fn tidied(root: Node, rules: Vec<Node>, budget: &Budget<'_>) -> Result<(Node, Vec<Node>), Error> {
     let order = Order::of(&root, &rules);
     let possible = possible(&rules, &order, budget)?;
@@ -28,7 +28,8 @@ pub(super) fn tidied(root: Node, rules: Vec<Node>, budget: &Budget<'_>) -> Resul
     Ok((root, tidy.into_rules()))
 }
 
-/// The rules that a root needs, each behind those that it says, where they do not say it in turn; and how often each is said.
+/// The rules that a root uses, each after those that it uses itself unless they are recursive; and the number of uses
+/// of each.
 pub(super) struct Order {
     pub(super) rules: Vec<usize>,
     said: Vec<usize>,
@@ -43,7 +44,7 @@ impl Order {
         };
         let mut order = Self { rules: Vec::new(), said: vec![0; rules.len()] };
         let mut open = vec![(None, below(root).into_iter())];
-        // Rules may say rules without end of depth, so this goes down without a stack of its own.
+        // Rules may nest without limit, so this uses an explicit stack.
         while let Some((at, needed)) = open.last_mut() {
             match needed.next() {
                 Some(next) => {
@@ -65,7 +66,7 @@ impl Order {
     }
 }
 
-/// For each rule whether some text fits.
+/// For each rule, whether some text matches.
 fn possible(rules: &[Node], order: &Order, budget: &Budget<'_>) -> Result<Vec<bool>, Error> {
     let mut possible = vec![false; rules.len()];
     loop {
@@ -87,7 +88,7 @@ enum Made {
     Not,
     /// With its height.
     Node(usize, Node),
-    /// It stands where it was said.
+    /// It was inlined.
     Placed,
 }
 
@@ -95,13 +96,13 @@ struct Tidy {
     possible: Vec<bool>,
     said: Vec<usize>,
     made: Vec<Made>,
-    /// New positions of the rules that stay.
+    /// New indices of the remaining rules.
     places: Vec<Option<usize>>,
     kept: usize,
 }
 
 impl Tidy {
-    /// A node in order; `None`: no text fits.
+    /// A cleaned-up node; `None`: no text matches.
     fn node(&mut self, node: Node) -> Option<Node> {
         Some(match node {
             Node::Rule(at) => return self.rule(at),
@@ -145,7 +146,7 @@ impl Tidy {
                 self.made[at] = Made::Placed;
                 return Some(node);
             }
-            // What is itself a rule's name, or no more than that, is said as it is.
+            // A rule reference or a literal is not worth inlining further.
             if matches!(node, Node::Rule(_) | Node::Literal(_)) {
                 return Some(node.clone());
             }
@@ -158,7 +159,7 @@ impl Tidy {
         Some(Node::Rule(*place))
     }
 
-    /// The rules that stay, by their new positions.
+    /// The remaining rules, by their new indices.
     fn into_rules(self) -> Vec<Node> {
         let mut out = vec![Node::nothing(); self.kept];
         for (place, made) in self.places.into_iter().zip(self.made) {

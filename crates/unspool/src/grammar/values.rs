@@ -1,4 +1,4 @@
-//! Values of syntaxes that nest in a notation of their own: Python literals, Gemma's literals, elements.
+//! Values of syntaxes with nested notations: Python literals, Gemma's literals, elements.
 
 use serde_json::Value;
 
@@ -9,30 +9,30 @@ use super::schema::{ANY, Branch, Place, View};
 use super::text;
 use crate::error::Error;
 
-/// What a notation looks like.
+/// A notation for values.
 pub(super) trait Notation {
-    /// A string that fits its schema.
+    /// A string that matches its schema.
     fn string(&self, place: Place<'_>, schema: &View<'_>) -> Result<Node, Error>;
     /// `null`, `true`, `false`.
     fn word(&self, word: &'static str) -> Node {
         Node::text(word)
     }
-    /// A value that cannot be anything else, if the notation can say it.
+    /// A constant, if the notation can express it.
     fn constant(&self, value: &Value) -> Option<Node>;
-    /// What stands before a member's value; nothing if the notation has no such key.
+    /// The text before a member's value; `None` if the notation has no such key.
     fn key(&self, key: &str) -> Option<Node>;
-    /// A key that no schema says.
+    /// A key that is not in a schema.
     fn any_key(&self) -> Node;
-    /// What stands between two members or items.
+    /// The separator of members or items.
     fn comma(&self) -> &'static str;
 }
 
-/// Makes the rules of values.
+/// Builds the rules of values.
 pub(super) struct Values<'a, 'r, N> {
     notation: N,
     root: Place<'a>,
     rules: &'r mut Rules<'a>,
-    /// Values that are made when those that need them are.
+    /// Values that are built after those that use them.
     later: Vec<(Place<'a>, Begun)>,
 }
 
@@ -41,7 +41,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Self { notation, root, rules, later: Vec::new() }
     }
 
-    /// The members of the arguments, with the text between two.
+    /// The members of the arguments, with separators.
     pub(super) fn arguments(mut self, strict: bool) -> Result<Node, Error> {
         if !strict {
             return self.open_members(&ANY);
@@ -54,7 +54,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Ok(Node::choice(all))
     }
 
-    /// The members of an object, each made by `key` and its value, with the text between two.
+    /// The members of an object, each built by `key` and its value, with separators.
     pub(super) fn keyed(mut self, object: &View<'a>, key: impl Fn(&str) -> Result<Node, Error>) -> Result<Node, Error> {
         let all = members(object, |name, schema| Ok(Node::sequence([key(name)?, self.value(schema)?])))?;
         let node = arranged(all, self.notation.comma(), self.rules)?;
@@ -62,14 +62,14 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Ok(node)
     }
 
-    /// One value and what it needs.
+    /// One value and its rules.
     pub(super) fn single(mut self, schema: &'a Value) -> Result<Node, Error> {
         let node = self.value(schema)?;
         self.finish()?;
         Ok(node)
     }
 
-    /// Makes what was put off.
+    /// Builds the postponed values.
     fn finish(&mut self) -> Result<(), Error> {
         while let Some((place, begun)) = self.later.pop() {
             self.rules.resume();
@@ -79,7 +79,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Ok(())
     }
 
-    /// A value that fits a schema.
+    /// A value that matches a schema.
     fn value(&mut self, schema: &'a Value) -> Result<Node, Error> {
         let place = self.root.at(schema).target();
         let key = Key::value(place.schema);
@@ -110,7 +110,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Ok(Node::choice(all))
     }
 
-    /// A string; one without bounds is the same everywhere.
+    /// A string; all unconstrained ones share a rule.
     fn text(&mut self, place: Place<'a>, view: &View<'a>) -> Result<Node, Error> {
         if ["pattern", "minLength", "maxLength"].iter().any(|key| view.has(key)) {
             return self.notation.string(place, view);
@@ -160,7 +160,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         if first.is_empty() {
             return Ok(bracketed("[", separated(items, (least, most), comma, self.rules)?, "]"));
         }
-        // A tuple is written in full.
+        // A tuple is written completely.
         let mut all = Vec::new();
         for (i, item) in first.iter().enumerate() {
             all.push(Node::text(if i > 0 { comma } else { "" }));
@@ -174,7 +174,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         Ok(bracketed("[", Node::sequence(all), "]"))
     }
 
-    /// An object; the same schema is the same rule wherever it stands.
+    /// An object; equal schemas share a rule.
     fn object(&mut self, view: &View<'a>) -> Result<Node, Error> {
         let key = view.source().map(|source| Key::Members(std::ptr::from_ref(source).addr()));
         if let Some(known) = key.as_ref().and_then(|key| self.rules.find(key)) {
@@ -203,7 +203,7 @@ impl<'a, 'r, N: Notation> Values<'a, 'r, N> {
         arranged(all, self.notation.comma(), self.rules)
     }
 
-    /// Members of any names, with values that fit a schema.
+    /// Members with any names, whose values match a schema.
     fn open_members(&mut self, schema: &'a Value) -> Result<Node, Error> {
         let value = self.value(schema)?;
         let member = Node::sequence([self.notation.any_key(), value]);
@@ -215,7 +215,7 @@ fn bracketed(open: &str, inner: Node, close: &str) -> Node {
     Node::sequence([Node::text(open), inner, Node::text(close)])
 }
 
-/// So many of a node with a separator between two.
+/// A repetition of a node with a separator.
 pub(super) fn separated(
     of: Node,
     (least, most): (usize, Option<usize>),

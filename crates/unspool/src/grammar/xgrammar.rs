@@ -1,4 +1,4 @@
-//! A grammar as a structural tag: the JSON that xgrammar compiles.
+//! A grammar as a structural tag: JSON for xgrammar.
 
 use serde_json::{Map, Value, json};
 
@@ -6,11 +6,11 @@ use super::node::{Avoid, Node};
 use super::tidy::Order;
 use super::{Grammar, ebnf, schema};
 
-/// What would have more bytes as tags is written as EBNF, which says once what is said in several places.
+/// Parts with more bytes than this as tags are written as EBNF, where shared parts occur once.
 const LONG: usize = 1 << 10;
-/// Calls that have more bytes as tags than this when their positions are counted have any positions.
+/// If counted calls have more bytes than this as tags, their positions are not counted.
 const LONGEST: usize = 100 << 10;
-/// Rules are written where they are said as deep as this; what is deeper, or holds itself, is EBNF.
+/// Rules are inlined up to this depth; deeper or recursive ones become EBNF.
 const DEEPEST: usize = 64;
 
 /// The structural tag of a grammar.
@@ -21,22 +21,22 @@ pub(super) fn write(grammar: &Grammar) -> Value {
 
 struct Writer<'a> {
     rules: &'a [Node],
-    /// For each rule.
+    /// The facts about each rule.
     facts: Vec<Facts>,
 }
 
-/// What is known of a node with all that it says.
+/// The facts about a node and its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Facts {
     /// It can be written as EBNF.
     plain: bool,
-    /// About how many bytes it has as tags.
+    /// Approximate size as tags, in bytes.
     length: usize,
 }
 
 impl<'a> Writer<'a> {
     fn new(grammar: &'a Grammar) -> Self {
-        // A rule that is not known yet when it is said holds itself.
+        // A rule that is used before its facts are known is recursive.
         let holds_itself = Facts { plain: true, length: usize::MAX };
         let mut writer = Self { rules: &grammar.rules, facts: vec![holds_itself; grammar.rules.len()] };
         let order = Order::of(&grammar.root, &grammar.rules);
@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether a node itself says where it ends.
+    /// Whether a node itself determines its end.
     fn ends(&self, node: &Node) -> bool {
         match node {
             Node::Sequence(all) => all.last().is_some_and(|last| self.ends(last)),
@@ -126,7 +126,7 @@ impl<'a> Writer<'a> {
         nodes.iter().map(|node| self.node(node, depth)).collect()
     }
 
-    /// Pieces of which neighbours that EBNF can say together are one, if they are long enough for it.
+    /// Joins neighbours that EBNF can express together, if they are long enough.
     fn grouped(&self, all: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
         let mut out = Vec::new();
         for run in all.chunk_by(|a, b| self.facts_of(a).plain == self.facts_of(b).plain) {
@@ -160,8 +160,8 @@ impl<'a> Writer<'a> {
         json!({"type": "sequence", "elements": [all, self.node(&ending(ends), depth)]})
     }
 
-    /// The alternatives of a node as tags: their first literals as begins, their last ones as ends. `before`: a literal that
-    /// stands before all of them.
+    /// The alternatives of a node as tags: their first literals as beginnings, their last ones as ends. `before`: a
+    /// literal before all of them.
     fn tags(&self, before: &str, node: &Node, depth: usize) -> Vec<Value> {
         let tag_of = |node: &Node| {
             let mut parts = match node {
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
         alternatives(node).iter().map(tag_of).collect()
     }
 
-    /// A list: tags, if each of its members ends in a literal or in JSON, for a tag must say where it ends.
+    /// A list: tags if each member ends in a literal or in JSON, because a tag must have an end.
     fn list(&self, of: &Node, between: &str, depth: usize) -> Value {
         if !alternatives(of).iter().all(|node| self.ends(node)) {
             let more = Node::sequence([Node::text(between), of.clone()]).many();
@@ -196,7 +196,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// About how many bytes a JSON value has.
+/// Approximate size of a JSON value, in bytes.
 fn length_of(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
@@ -206,7 +206,7 @@ fn length_of(value: &Value) -> usize {
     }
 }
 
-/// Whether calls are counted: not if each position said all their schemas again, and those are long.
+/// Whether to count calls: not if each position would repeat all schemas, and those are long.
 fn is_short(counted: Facts) -> bool {
     counted.plain || counted.length <= LONGEST
 }
@@ -246,7 +246,8 @@ fn repeat(content: &Value, least: usize, most: Option<usize>) -> Value {
 fn json_schema(schema: &Value, without: &Avoid) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), "json_schema".into());
-    // A string's own bounds and entities are beyond the word for literals: those are written into the schema.
+    // xgrammar's keyword for excluded literals does not cover a string's own constraints and entities: those go into
+    // the schema.
     out.insert("json_schema".to_owned(), schema::explicit(&schema::guarded(schema, without, without.entities)));
     if !without.literals.is_empty() && !without.entities {
         out.insert("excludes".to_owned(), without.plain().into());

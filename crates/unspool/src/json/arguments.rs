@@ -1,4 +1,4 @@
-//! Arguments that a model writes as JSON: passed on as they are, bit by bit.
+//! Arguments that a model writes as JSON: passed through verbatim, incrementally.
 
 use std::ops::Range;
 
@@ -12,50 +12,50 @@ use crate::scan::{blanks, is_blank};
 
 /// One value that is the arguments of a call.
 ///
-/// It is passed on as [`JsonCopy`] does. Two forms mean something else
-/// than they are: `null` is no arguments, and a string that holds JSON is that JSON.
+/// It passes through as in [`JsonCopy`]. Two forms have another meaning: `null` is no arguments, and a string that
+/// contains JSON is that JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Arguments {
-    /// Nothing but white space has come.
+    /// Only white space so far.
     #[default]
     Start,
-    /// So many letters of `null`.
+    /// This many letters of `null`.
     Null(u8),
-    /// A value that is passed on.
+    /// A value that passes through.
     Verbatim(JsonCopy),
-    /// A string of which it is not known yet whether it holds JSON.
+    /// A string that may contain JSON.
     OpenString(Box<OpenString>),
-    /// A string that holds JSON.
+    /// A string that contains JSON.
     Quoted(Box<Quoted>),
 }
 
 /// How arguments ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// A whole value was written.
+    /// A complete value was written.
     Whole,
-    /// `null`, or a string with nothing in it: nothing was written, `{}` is meant.
+    /// `null`, or an empty string: nothing was written, `{}` is meant.
     Nothing,
-    /// A string that begins like JSON but holds none; its text was written as it is.
+    /// A string that begins like JSON but is not; its text was written verbatim.
     NoJson,
 }
 
-/// Where a step over arguments came to.
+/// The result of a step over arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// They go on.
+    /// They continue.
     More,
-    /// They are over.
+    /// They end.
     End(Ending),
-    /// The next byte makes them no JSON; what was read is written.
+    /// The next byte is not valid JSON; everything read is written.
     Bad,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenString {
-    /// As the model wrote it, from its opening quote on.
+    /// As the model wrote it, including its opening quote.
     raw: String,
-    /// So far it says so many letters of `null`, and white space around them.
+    /// Number of letters of `null` so far, with white space around them.
     letters: u8,
     unescape: Unescape,
 }
@@ -64,12 +64,12 @@ pub(crate) struct OpenString {
 pub(crate) struct Quoted {
     unescape: Unescape,
     copy: JsonCopy,
-    /// What the string says is no JSON (any more).
+    /// The string's contents are not JSON (any more).
     stray: bool,
 }
 
 impl Arguments {
-    /// Whether text is held of which it is not known yet what it is.
+    /// Whether undecided text is held.
     pub(crate) fn holds(&self) -> bool {
         matches!(self, Self::OpenString(_) | Self::Null(_))
     }
@@ -79,7 +79,7 @@ impl Arguments {
         !matches!(self, Self::Start)
     }
 
-    /// Whether they go on with this text as it stands, and it is read then; see [`JsonCopy::passes`].
+    /// Whether this text continues them unchanged; if so, it is consumed. See [`JsonCopy::passes`].
     #[inline]
     pub(crate) fn passes(&mut self, text: &str, depth: usize) -> bool {
         match self {
@@ -88,8 +88,8 @@ impl Arguments {
         }
     }
 
-    /// Passes on a value that needs no more than that, which is what most steps are; `None` if this one may. What comes
-    /// behind `More` is for [`Self::step`] to say.
+    /// Passes through a value that needs nothing more, as in most steps; `None` if this one may. [`Self::step`] handles
+    /// what follows `More`.
     #[inline]
     pub(crate) fn steady(&mut self, input: &str, limits: &Limits, out: &mut impl JsonOut) -> Option<Scanned> {
         match self {
@@ -98,7 +98,7 @@ impl Arguments {
         }
     }
 
-    /// Reads on: how many bytes were taken, and where that came to.
+    /// Continues: returns the number of bytes consumed, and the result.
     pub(crate) fn step(&mut self, input: &str, limits: &Limits, out: &mut impl JsonOut) -> (usize, Progress) {
         let mut at = 0;
         loop {
@@ -143,7 +143,7 @@ impl Arguments {
         }
     }
 
-    /// The output is over: writes what is still held. Whether the arguments are whole.
+    /// The output ends: writes held text. Returns whether the arguments are complete.
     pub(crate) fn finish(&self, out: &mut impl JsonOut) -> bool {
         match self {
             Self::Start => false,
@@ -167,7 +167,7 @@ impl Arguments {
     }
 }
 
-/// Passes on what stands so many bytes behind the start of the input.
+/// Shifts positions by a number of bytes from the start of the input.
 struct Behind<'a, O> {
     out: &'a mut O,
     base: isize,
@@ -202,7 +202,7 @@ impl Progress {
 fn null(read: &mut u8, input: &str, out: &mut impl JsonOut) -> (usize, Progress) {
     let missing = &"null"[usize::from(*read).min(4)..];
     let same = missing.bytes().zip(input.bytes()).take_while(|(a, b)| a == b).count();
-    // At most four, so the cast loses nothing.
+    // At most four, so the cast is lossless.
     *read += same as u8;
     if same == missing.len() {
         return (same, Progress::End(Ending::Nothing));
@@ -214,7 +214,7 @@ fn null(read: &mut u8, input: &str, out: &mut impl JsonOut) -> (usize, Progress)
     (same, Progress::Bad)
 }
 
-/// What a string holds.
+/// The contents of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Unclear,
@@ -225,7 +225,7 @@ enum Holds {
 }
 
 impl OpenString {
-    /// Reads one character after the other until it is plain what the string holds.
+    /// Reads character by character until the contents are decided.
     fn read(&mut self, input: &str, limit: usize) -> (usize, Holds) {
         for (at, c) in input.char_indices() {
             let end = at + c.len_utf8();
@@ -253,7 +253,7 @@ impl OpenString {
         (input.len(), Holds::Unclear)
     }
 
-    /// `out` counts from where the string has been read to.
+    /// `out` counts from the end of what was read of the string.
     fn decide(&mut self, holds: Holds, limits: &Limits, out: &mut impl JsonOut) -> Arguments {
         if let Holds::Json(bracket) = holds {
             let mut quoted = Quoted { unescape: std::mem::take(&mut self.unescape), ..Quoted::default() };
@@ -267,7 +267,7 @@ impl OpenString {
 }
 
 impl Holds {
-    /// What it holds with one more character. `letters`: how much of `null` it says so far.
+    /// The contents with one more character. `letters`: how much of `null` there is so far.
     fn and(self, c: char, letters: &mut u8) -> Self {
         match c {
             _ if self != Self::Unclear => self,
@@ -286,7 +286,7 @@ impl Quoted {
     fn step(&mut self, input: &str, depth: usize, out: &mut impl JsonOut) -> (usize, Progress) {
         let mut unescape = std::mem::take(&mut self.unescape);
         let Scanned { len, stop } = unescape.read(input, &mut |end, piece| {
-            // An escape stands for one byte or more: what is odd about it stands at its end, whatever the cuts.
+            // An escape stands for one or more bytes: diagnostics about it are at its end in every split.
             let inside = |text: &str| end.cast_signed() - text.len().cast_signed();
             match piece {
                 Piece::Text(text) | Piece::Escaped(text) | Piece::Stray(text) => {
@@ -303,7 +303,7 @@ impl Quoted {
         (len, Progress::of(stop, ending))
     }
 
-    /// Writes a piece of what the string says.
+    /// Writes a piece of the string's contents.
     fn take(&mut self, text: &str, depth: usize, out: &mut Behind<'_, impl JsonOut>) {
         let mut rest = text;
         if !self.stray {

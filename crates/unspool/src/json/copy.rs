@@ -1,4 +1,4 @@
-//! Passes a JSON value on as the model writes it, and mends what JSON forbids inside strings.
+//! Passes a JSON value through as the model writes it, and repairs what JSON forbids inside strings.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::scan::{JsonScan, Scanned, Stop};
 use super::write::escaped;
 
-/// Takes JSON text, and hears what of it was mended.
+/// Receives JSON text and its repairs.
 pub(crate) trait JsonOut {
     /// A piece of JSON text.
     fn json(&mut self, text: &str);
-    /// A piece of JSON text that was made of this range, from the start of the input; below 0: in an earlier one.
+    /// A piece of JSON text made from this range, relative to the start of the input; negative: in an earlier one.
     #[inline]
     fn json_at(&mut self, text: &str, place: Range<isize>) {
         let _ = place;
         self.json(text);
     }
-    /// These bytes, a backslash and what follows it, are no escape of JSON; the backslash was doubled. `at`: where they begin,
-    /// from the start of the input.
+    /// A backslash and the following bytes are not a JSON escape; the backslash was doubled. `at`: their position,
+    /// relative to the start of the input.
     fn doubled(&mut self, at: isize, escape: &str);
 }
 
-/// Reads a value and writes it: verbatim, but raw control characters in strings become escapes, and a backslash that begins
-/// no escape is doubled.
+/// Reads a value and writes it verbatim, except that raw control characters in strings become escapes, and a backslash
+/// that begins no escape is doubled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JsonCopy {
     scan: JsonScan,
-    /// An escape whose end has not come; it is not written yet.
+    /// An incomplete escape, which is not written yet.
     escape: Escape,
 }
 
@@ -60,12 +60,13 @@ impl Escape {
 }
 
 impl JsonCopy {
-    /// Whether the value is over.
+    /// Whether the value is complete.
     pub(crate) fn is_over(&self) -> bool {
         self.scan.is_over()
     }
 
-    /// Reads on if the value goes on with all of `input` and nothing in it has to be mended; else false, and nothing is read.
+    /// Continues if the value extends over all of `input` and nothing in it needs repair; otherwise false, and nothing
+    /// is consumed.
     #[inline]
     pub(crate) fn passes(&mut self, input: &str, depth: usize) -> bool {
         let mut scan = self.scan.clone();
@@ -76,7 +77,7 @@ impl JsonCopy {
         true
     }
 
-    /// Reads on and writes what is read.
+    /// Continues and writes what is read.
     #[inline]
     pub(crate) fn copy(&mut self, input: &str, depth: usize, out: &mut impl JsonOut) -> Scanned {
         let mut from = if self.escape.is_empty() { 0 } else { self.end_escape(input, out) };
@@ -87,7 +88,7 @@ impl JsonCopy {
             match stop {
                 Stop::Control => {
                     pass(&input[from..end], from.cast_signed(), out);
-                    // Between two of them the scan has nothing to read.
+                    // There is nothing to scan between two of them.
                     let run = bytes[end..].iter().take_while(|byte| **byte < b' ').count();
                     from = end + run.max(1);
                     let mut at = end.cast_signed();
@@ -116,19 +117,19 @@ impl JsonCopy {
         }
     }
 
-    /// The output is over: half an escape stays as it is. Whether the value is whole.
+    /// The output ends: a partial escape stays as it is. Returns whether the value is complete.
     pub(crate) fn finish(&self, out: &mut impl JsonOut) -> bool {
         let escape = self.escape.text();
         pass(escape, -escape.len().cast_signed(), out);
         self.scan.may_end()
     }
 
-    /// Reads on to where the escape at hand is over, and writes it: how many bytes of the input that took.
+    /// Reads the rest of the current escape and writes it; returns the number of bytes consumed.
     #[cold]
     fn end_escape(&mut self, input: &str, out: &mut impl JsonOut) -> usize {
         let mut read = 0;
         if self.scan.escape() != usize::from(self.escape.len) {
-            // A snapshot's that was changed: it is no escape's beginning.
+            // From a modified snapshot: it does not begin an escape.
             let text = std::mem::take(&mut self.escape);
             pass(text.text(), -text.text().len().cast_signed(), out);
         }

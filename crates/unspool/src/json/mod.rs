@@ -1,4 +1,4 @@
-//! JSON text: written by us, and read as a model writes it.
+//! JSON text: writing it, and reading a model's.
 
 pub(crate) mod arguments;
 pub(crate) mod copy;

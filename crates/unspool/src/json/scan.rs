@@ -1,35 +1,35 @@
-//! Reads JSON as it comes, in any pieces, and says where it ends or stops being JSON.
+//! Scans JSON incrementally, in any pieces, and finds where it ends or becomes invalid.
 
 use serde::{Deserialize, Serialize};
 
-/// Reads one JSON value, byte by byte or in long runs; the pieces may be cut anywhere, inside a character too.
+/// Scans one JSON value, byte by byte or in long runs; pieces may be split anywhere, even inside a character.
 ///
-/// It holds no text and allocates nothing: its memory is where it stands and one bit a level.
+/// It stores no text and does not allocate: its state is a position and one bit per level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JsonScan {
     state: State,
-    /// The string at hand is a key.
+    /// The current string is a key.
     key: bool,
     depth: u8,
-    /// One bit for each open container, the innermost lowest: set for an object.
+    /// One bit per open container, the innermost lowest: set for an object.
     objects: [u64; 2],
 }
 
-/// What was read last, or what the next byte may be.
+/// The last token, or what the next byte may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Value,
-    /// Behind `[`: a value or the end.
+    /// After `[`: a value or the end.
     FirstValue,
     Key,
-    /// Behind `{`: a key or the end.
+    /// After `{`: a key or the end.
     FirstKey,
     Colon,
-    /// Behind a value in a container.
+    /// After a value in a container.
     After,
     Text,
     Escape,
-    /// Behind `\u`.
+    /// After `\u`.
     Hex4,
     Hex3,
     Hex2,
@@ -42,7 +42,7 @@ enum State {
     Exponent,
     ExponentSign,
     ExponentDigits,
-    /// Inside a word: what is still to come of it.
+    /// Inside a word: its missing rest.
     Rue,
     Ue,
     E,
@@ -52,28 +52,28 @@ enum State {
     Ull,
     Ll,
     L,
-    /// The value is over.
+    /// The value is complete.
     Over,
 }
 
-/// Why a scan came back.
+/// Why a scan stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// All bytes are read and the value is not over.
+    /// All bytes are read and the value is incomplete.
     More,
-    /// The value is over, just before this place.
+    /// The value ends just before this position.
     End,
-    /// The byte at this place cannot stand there (or nests too deep): from here on it is no JSON.
+    /// The byte at this position is invalid (or nests too deep): from here on it is not JSON.
     Bad,
-    /// The byte at this place is a raw control character inside a string. JSON forbids it, models write it: it counts as
-    /// read, and the scan goes on behind it.
+    /// The byte at this position is a raw control character inside a string. JSON forbids it, but models write it: it
+    /// counts as read, and the scan continues after it.
     Control,
-    /// So many bytes before this place, a backslash and what follows it, are no escape that JSON has. Models write them in
-    /// paths and patterns and mean a backslash: they count as text, and the scan goes on at this place.
+    /// This many bytes before this position, a backslash and the following text, are not a JSON escape. Models write
+    /// them in paths and patterns and mean a backslash: they count as text, and the scan continues at this position.
     Escape(usize),
 }
 
-/// How far a scan came: `len` bytes, and why it came back there.
+/// The result of a scan: `len` bytes, and why it stopped there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scanned {
     pub(crate) len: usize,
@@ -87,10 +87,10 @@ impl Default for JsonScan {
 }
 
 impl JsonScan {
-    /// Deepest nesting that a scan can follow, whatever the limit says.
+    /// Maximum nesting that a scan can follow, whatever the limit.
     pub(crate) const DEEPEST: usize = 128;
 
-    /// Reads on, as far as the value goes. `depth`: deepest nesting that is allowed.
+    /// Continues as far as the value extends. `depth`: maximum nesting.
     #[inline]
     pub(crate) fn scan(&mut self, bytes: &[u8], depth: usize) -> Scanned {
         // A copy can live in registers.
@@ -109,7 +109,7 @@ impl JsonScan {
                     at += plain(&bytes[at..]);
                     match (bytes.get(at), bytes.get(at + 1)) {
                         (None, _) => break,
-                        // What comes most, two bytes at once.
+                        // The most frequent case, two bytes at once.
                         (Some(b'"'), Some(b':')) if self.key => {
                             self.state = State::Value;
                             at += 1;
@@ -157,7 +157,7 @@ impl JsonScan {
         Scanned { len: at, stop: if self.is_over() { Stop::End } else { Stop::More } }
     }
 
-    /// Reads on over a value that is written nowhere.
+    /// Scans a value that is not written anywhere.
     pub(crate) fn skip(&mut self, bytes: &[u8], depth: usize) -> Scanned {
         let mut at = 0;
         loop {
@@ -171,17 +171,17 @@ impl JsonScan {
         }
     }
 
-    /// Whether the value is over.
+    /// Whether the value is complete.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over
     }
 
-    /// Whether the value is whole if nothing follows: it is over, or it is a number.
+    /// Whether the value is complete if nothing follows: it has ended, or it is a number.
     pub(crate) fn may_end(&self) -> bool {
         self.is_over() || self.depth == 0 && self.state.ends_number()
     }
 
-    /// How many bytes of an escape that is not over have been read.
+    /// Number of bytes read of an incomplete escape.
     pub(crate) fn escape(&self) -> usize {
         self.state.escape()
     }
@@ -226,7 +226,7 @@ impl JsonScan {
         }
     }
 
-    /// Takes a byte between strings, numbers and words, white space apart.
+    /// Consumes a byte between strings, numbers and words, other than white space.
     #[inline(always)]
     fn structure(&mut self, byte: u8, depth: usize) -> bool {
         match (self.state, byte) {
@@ -244,7 +244,7 @@ impl JsonScan {
         true
     }
 
-    /// Takes the first byte of a value.
+    /// Consumes the first byte of a value.
     #[inline(always)]
     fn value(&mut self, byte: u8, depth: usize) -> bool {
         self.state = match byte {
@@ -267,7 +267,7 @@ impl JsonScan {
 }
 
 impl State {
-    /// What follows in an escape, a number or a word; `Over` where that ends a word.
+    /// The next state in an escape, a number or a word; `Over` if that ends a word.
     #[inline]
     fn next(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
@@ -296,7 +296,7 @@ impl State {
         })
     }
 
-    /// How many bytes of an escape lie behind.
+    /// Number of bytes read of an escape.
     #[inline]
     fn escape(self) -> usize {
         match self {
@@ -336,8 +336,8 @@ pub(crate) fn plain(bytes: &[u8]) -> usize {
     const HIGH: u64 = ONES << 7;
     let (words, rest) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
-        // Eight bytes at once: a byte below `n` borrows in `word - n`, and so sets its high bit. A borrow may run on into
-        // the bytes above, but the lowest bit that is set is right, and no other is looked at.
+        // Eight bytes at once: a byte below `n` borrows in `word - n`, and so sets its high bit. A borrow may extend
+        // into the bytes above, but the lowest set bit is correct, and only that one is used.
         let word = u64::from_le_bytes(*word);
         let below = |x: u64, n: u64| x.wrapping_sub(ONES * n) & !x;
         let quote = word ^ (ONES * b'"' as u64);

@@ -1,12 +1,12 @@
-//! Reads what a JSON string means, piece by piece.
+//! Decodes a JSON string incrementally.
 
 use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 
 use super::scan::{Scanned, Stop};
 
-/// Reads the inside of a JSON string, cut anywhere, and gives its text. Raw control characters are text, and so is a backslash
-/// that begins no escape.
+/// Decodes the inside of a JSON string, split anywhere. Raw control characters are text, and so is a backslash that
+/// begins no escape.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unescape {
     state: State,
@@ -19,7 +19,7 @@ enum State {
     #[default]
     Plain,
     Escape,
-    /// Behind `\u` and so many digits of a number.
+    /// After `\u` and this many digits.
     Hex {
         len: u8,
         digits: [u8; 4],
@@ -29,18 +29,18 @@ enum State {
 /// A piece of a string's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Text that stands in the input so.
+    /// Verbatim text of the input.
     Text(&'a str),
-    /// What an escape says.
+    /// The character of an escape.
     Escaped(&'a str),
-    /// A backslash and what follows it, which is no escape.
+    /// A backslash and the following text, which is not an escape.
     Stray(&'a str),
-    /// One half of a surrogate pair without the other: JSON can write it, text cannot.
+    /// One half of a surrogate pair: JSON can write it, text cannot.
     Half(u16),
 }
 
 impl Unescape {
-    /// Reads on. `write` hears where in the input each piece ends. `End`: the closing quote is read; never `Bad`.
+    /// Continues. `write` receives the end of each piece in the input. `End`: the closing quote is read; never `Bad`.
     pub(crate) fn read(&mut self, input: &str, write: &mut impl FnMut(usize, Piece<'_>)) -> Scanned {
         let bytes = input.as_bytes();
         let mut at = 0;
@@ -91,14 +91,14 @@ impl Unescape {
         Scanned { len: at, stop: Stop::More }
     }
 
-    /// What has been read of an escape that is not over, as it was written (but for the case of a surrogate's digits).
+    /// The text of an incomplete escape as written (except the case of a surrogate's digits).
     pub(crate) fn unfinished(&self) -> String {
         let mut text = self.high.map_or_else(String::new, |high| format!("\\u{high:04x}"));
         text.push_str(&self.state.written());
         text
     }
 
-    /// The escape at hand is none: it is text.
+    /// The current escape is invalid: it is text.
     #[cold]
     fn stray(&mut self, at: usize, write: &mut impl FnMut(usize, Piece<'_>)) {
         self.lone_half(at, write);
@@ -142,9 +142,9 @@ impl State {
     }
 }
 
-/// The number that four hexadecimal digits say.
+/// The number of four hexadecimal digits.
 fn number(digits: &[u8; 4]) -> u16 {
-    // Four digits of four bits fill it, so the cast loses nothing.
+    // Four digits of four bits fit, so the cast is lossless.
     digits.iter().fold(0, |number, digit| number << 4 | char::from(*digit).to_digit(16).unwrap_or(0) as u16)
 }
 
@@ -171,7 +171,7 @@ fn character(end: usize, code: u32, write: &mut impl FnMut(usize, Piece<'_>)) {
 mod tests {
     use super::{Piece, Scanned, Stop, Unescape};
 
-    /// The text of a string's inside (its closing quote included), halves as `<d83d>`, and how the reading ended.
+    /// The text of a string's inside (its closing quote included), halves as `<d83d>`, and the result.
     fn read(pieces: &[&str]) -> (String, usize, Stop) {
         let mut unescape = Unescape::default();
         let mut text = String::new();

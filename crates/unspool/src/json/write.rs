@@ -1,4 +1,4 @@
-//! Writes JSON strings piece by piece.
+//! Writes JSON strings incrementally.
 
 use super::scan::plain;
 
@@ -7,12 +7,13 @@ fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Gives the inside of a JSON string (without quotes) for `text` to `write`, in slices of `text` wherever nothing needs an escape.
+/// Passes the inside of a JSON string (without quotes) for `text` to `write`, as slices of `text` where nothing needs
+/// an escape.
 pub(crate) fn string_piece(text: &str, mut write: impl FnMut(&str)) {
     string_of(text, |json, _| write(json));
 }
 
-/// The same with the slice of `text` of which each piece is made.
+/// The same with the slice of `text` for each piece.
 pub(crate) fn string_of(text: &str, mut write: impl FnMut(&str, &str)) {
     let bytes = text.as_bytes();
     let (mut from, mut at) = (0, 0);
@@ -37,11 +38,11 @@ pub(crate) fn string_of(text: &str, mut write: impl FnMut(&str, &str)) {
     }
 }
 
-/// So many bytes of escapes are written at once.
+/// Maximum size of escapes written at once, in bytes.
 const ROOM: usize = 120;
 
-/// Writes a run of bytes that all need an escape, many at once: a text may be full of line breaks.
-/// `write` hears of how many each piece is made.
+/// Writes a run of bytes that all need an escape, many at once, because a text may be full of line breaks. `write` also
+/// receives the number of bytes for each piece.
 pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str, usize)) {
     const LONGEST: usize = 6;
     for part in run.chunks(ROOM / LONGEST) {
@@ -55,7 +56,7 @@ pub(crate) fn escaped(run: &[u8], write: &mut impl FnMut(&str, usize)) {
     }
 }
 
-/// Writes the escape of one byte that needs one.
+/// Writes the escape of one byte.
 fn control(byte: u8, put: &mut impl FnMut(&[u8])) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match byte {
@@ -73,7 +74,7 @@ fn control(byte: u8, put: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// `text` as a whole JSON string, quotes included, appended to `out`.
+/// Appends `text` to `out` as a complete JSON string, quotes included.
 pub(crate) fn string(out: &mut String, text: &str) {
     out.push('"');
     string_piece(text, |piece| out.push_str(piece));

@@ -1,10 +1,10 @@
 //! Patterns for an automaton.
 //!
-//! Whether a pattern may still match when more text comes, only an automaton can say, and automata know no look-around
-//! and no back-references. A pattern that has them gets a wider one beside it, which matches wherever the pattern may:
-//! what looks around is left out, and a reference matches anything.
+//! Only an automaton knows whether a pattern may still match when more text comes, and automata support neither
+//! look-around nor back-references. A pattern with these gets a wider one in addition, which matches wherever the
+//! pattern may: look-around is removed, and a reference matches anything.
 
-/// Python's spelling of a pattern in the words of the Rust engines.
+/// Converts Python's pattern syntax to that of the Rust engines.
 pub(super) fn from_python(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -25,10 +25,10 @@ pub(super) fn from_python(pattern: &str) -> String {
     out
 }
 
-/// What a reference may match.
+/// Matches whatever a reference may match.
 const ANYTHING: &str = "(?s:.*?)";
 
-/// A pattern without look-around, word borders and back-references, which matches wherever `pattern` does.
+/// A pattern without look-around, word boundaries and back-references that matches wherever `pattern` does.
 pub(super) fn wider(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -57,7 +57,7 @@ pub(super) fn wider(pattern: &str) -> String {
     out
 }
 
-/// Copies an escape, if it takes text; gives its length.
+/// Copies an escape if it consumes text; returns its length.
 fn copy_escape(rest: &str, out: &mut String) -> usize {
     let Some(c) = rest[1..].chars().next() else {
         out.push('\\');

@@ -15,11 +15,11 @@ pub(super) struct ReadCall {
     pub(super) complete: bool,
 }
 
-/// What was read of a region.
+/// The contents of a region.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReadRegion {
     pub(super) calls: Vec<ReadCall>,
-    /// Text that has no place in them.
+    /// Text without a place in the calls.
     pub(super) left: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct ReadRegion {
 pub(super) enum Ending {
     /// With its closer.
     Closed,
-    /// With the output, which the engine ended by itself.
+    /// With the output, which the model ended.
     Stopped,
     /// With the output, which was cut.
     Cut,
@@ -41,7 +41,7 @@ pub(super) struct RegionText<'a> {
     pub(super) ending: Ending,
 }
 
-/// Reads the calls of a region; nothing if it holds none, or one without a name.
+/// Reads the calls of a region; `None` if it has none, or one without a name.
 pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limits: &Limits) -> Option<ReadRegion> {
     let parsed = field.content.read(region.text, region.ending, limits.depth)?;
     let whole = parsed.value.is_whole();
@@ -53,13 +53,13 @@ pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limi
             Some(found) => {
                 match &found.arguments {
                     None if found.complete => left.extend(strangers(field, content)),
-                    // What breaks off before the arguments, or in them, may hold more than the call says.
+                    // Text that breaks off before or in the arguments may contain more than the call.
                     None => left.push(content.raw()),
                     Some(arguments) => left.extend(arguments.broken_off()),
                 }
                 calls.push(found);
             }
-            // A list that breaks off before its last call has a name: the calls before it stand.
+            // In a list that breaks off before its last call has a name, the earlier calls remain.
             None if !whole && i > 0 && i + 1 == candidates.len() => left.push(candidate.json()),
             None => return None,
         }
@@ -68,7 +68,7 @@ pub(super) fn read(field: &Field, region: &RegionText<'_>, tools: &ToolSet, limi
     (!calls.is_empty()).then_some(ReadRegion { calls, left })
 }
 
-/// The values that may be calls, each with the content that it was made from.
+/// The possible calls, each with its content.
 fn candidates<'a>(field: &'a Field, content: &Val<'a>, region: &RegionText<'a>) -> Option<Vec<(Val<'a>, Val<'a>)>> {
     let own = |value: Val<'a>| (value.clone(), value);
     Some(match &field.transform {
@@ -88,7 +88,7 @@ fn candidates<'a>(field: &'a Field, content: &Val<'a>, region: &RegionText<'a>) 
     })
 }
 
-/// The members of an object of which no call is made.
+/// The members of an object that do not belong to a call.
 fn strangers<'a>(field: &'a Field, content: &'a Val<'_>) -> impl Iterator<Item = String> + 'a {
     let is_known = |key: &&str| match &field.transform {
         Some(shape) => shape.takes(key, field.each),
@@ -98,7 +98,7 @@ fn strangers<'a>(field: &'a Field, content: &'a Val<'_>) -> impl Iterator<Item =
     content.keys().into_iter().filter(move |key| !is_known(key)).filter_map(written)
 }
 
-/// A call whose arguments are not typed yet.
+/// A call with untyped arguments.
 struct Found<'a> {
     name: String,
     id: Option<String>,
@@ -106,7 +106,7 @@ struct Found<'a> {
     complete: bool,
 }
 
-/// The call that a value is. `whole`: nothing of the region's content is missing.
+/// A value as a call. `whole`: the region's content is complete.
 fn call<'a>(value: &Val<'a>, region: &RegionText<'_>, whole: bool) -> Option<Found<'a>> {
     let function = value.member("function").unwrap_or_else(|| value.clone());
     let name = function.member("name")?.text()?.trim().to_owned();

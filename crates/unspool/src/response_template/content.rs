@@ -1,4 +1,4 @@
-//! What stands in a region: the parsers that a template may name.
+//! The contents of a region: the parsers that a template may name.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -49,14 +49,14 @@ impl Default for ContentParser {
     }
 }
 
-/// What a region says.
+/// The parsed contents of a region.
 pub(super) struct Parsed<'a> {
     pub(super) value: Val<'a>,
     /// Text that the parser cannot place.
     pub(super) left: Vec<&'a str>,
 }
 
-/// Most places between tags where a region may hold something else; a pattern that must skip more stops.
+/// Maximum number of places between tags with other text; a pattern that must skip more stops.
 const MOST_ODD: usize = 16;
 
 /// Tags as `<key>value</key>`.
@@ -74,7 +74,7 @@ impl PairParser {
         })
     }
 
-    /// Reads one value; nothing if the text is none.
+    /// Parses one value; `None` if the text is not one.
     fn read<'a>(&self, text: &'a str, depth: usize) -> Option<Parsed<'a>> {
         let whole = |value| Some(Parsed { value, left: Vec::new() });
         match self {
@@ -106,7 +106,7 @@ impl PairParser {
 }
 
 impl ContentParser {
-    /// Reads `content` and `content_args` of a field.
+    /// Parses `content` and `content_args` of a field.
     pub(super) fn parse(field: &Table<'_>) -> Result<Self, Explanation> {
         let name = field.get("content").map_or(Ok("text"), |v| field.text("content", v))?;
         let empty = Value::Object(serde_json::Map::new());
@@ -115,7 +115,7 @@ impl ContentParser {
         Self::named(name, &args)?.ok_or_else(|| field.wrong("content", &format!("there is no parser `{name}`"), hint))
     }
 
-    /// The parser of a name with its arguments; nothing if there is none of that name.
+    /// The parser with a name and its arguments; `None` if there is none with that name.
     fn named(name: &str, args: &Table<'_>) -> Result<Option<Self>, Explanation> {
         let parser = match name {
             "text" => {
@@ -169,7 +169,7 @@ impl ContentParser {
         parser.map(Some)
     }
 
-    /// Reads a region's content; nothing if it says nothing.
+    /// Parses a region's content; `None` if it is empty.
     pub(super) fn read<'a>(&self, text: &'a str, ending: Ending, depth: usize) -> Option<Parsed<'a>> {
         match self {
             Self::One(parser) => parser.read(text, depth),
@@ -217,7 +217,7 @@ impl ContentParser {
     }
 }
 
-/// The pairs of a region, as they are found.
+/// The pairs found in a region.
 struct Pairs<'a> {
     text: &'a str,
     members: Vec<(Cow<'a, str>, Val<'a>)>,
@@ -229,7 +229,7 @@ impl<'a> Pairs<'a> {
         Self { text, members: Vec::new(), left: Vec::new() }
     }
 
-    /// What stands there is in no pair. Whether that is more than white space.
+    /// Records text outside of pairs. Returns whether it is more than white space.
     fn left(&mut self, range: std::ops::Range<usize>) -> bool {
         let text = self.text.get(range).unwrap_or_default().trim();
         if !text.is_empty() {
@@ -250,10 +250,10 @@ impl<'a> Pairs<'a> {
         self.members.push((Cow::Borrowed(key), read.value));
     }
 
-    /// `is_read`: nothing but white space follows the last pair.
+    /// `is_read`: only white space follows the last pair.
     fn finish(self, ending: Ending, is_read: bool) -> Parsed<'a> {
         let whole = match ending {
-            // What fits nothing is told; the call stands without it.
+            // Unmatched text is reported; the call remains without it.
             Ending::Closed => true,
             Ending::Stopped => is_read,
             Ending::Cut => false,
@@ -262,7 +262,8 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// The parser of a tag's or line's value: `{"name": …, "args": {…}}`, or a name alone; without one the text is the value.
+/// The parser of a tag's or line's value: `{"name": …, "args": {…}}`, or only a name; without one the text is the
+/// value.
 fn value_parser(args: &Table<'_>) -> Result<PairParser, Explanation> {
     let Some(value) = args.get("value_parser") else { return Ok(PairParser::Text { strip: false }) };
     let unknown = || args.wrong("value_parser", "names no parser", "known are text, int, float, bool, json");

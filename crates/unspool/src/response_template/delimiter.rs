@@ -1,4 +1,4 @@
-//! Openers and closers of a region: literals, or a pattern; and finding them in text that goes on.
+//! Openers and closers of a region: literals or a pattern, and the search for them in incomplete text.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use super::approximate::{from_python, wider};
 use crate::limits::Limits;
 use crate::scan::FirstBytes;
 
-/// Most bytes before and behind a match that a look-around sees.
+/// Maximum number of bytes before and after a match for look-around.
 pub(super) const LOOK_AROUND: usize = 64;
-/// Most steps back that a pattern may take for one match: a lazy value takes one for each of its bytes.
+/// Maximum number of backtracking steps for one match: a lazy value takes one per byte.
 const MOST_BACKTRACKS: usize = 5_000_000;
-/// Most memory of a pattern's automaton, in bytes.
+/// Maximum memory of a pattern's automaton, in bytes.
 const MOST_MEMORY: usize = 32 << 20;
 
 /// Opener or closer of a region.
@@ -35,13 +35,13 @@ pub(super) enum Delimiter {
 /// A pattern of a template.
 pub(super) struct Pattern {
     source: String,
-    /// Says how far a match may go on.
+    /// Decides how far a match may extend.
     dfa: DFA<Vec<u32>>,
     /// The automaton's pattern is the pattern itself.
     exact: bool,
-    /// Finds the match at a place, and what its groups took.
+    /// Finds the match at a position, and its captures.
     regex: Regex,
-    /// Bytes with which a match may begin; empty: it may be empty.
+    /// Bytes that may begin a match; `None`: it may be empty.
     first: Option<FirstBytes>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// The text in which delimiters are looked for.
+/// The text to search for delimiters.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) text: &'a str,
@@ -62,7 +62,7 @@ pub(super) struct View<'a> {
     pub(super) limits: &'a Limits,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hit {
     Match(Range<usize>),
@@ -71,18 +71,18 @@ pub(super) enum Hit {
     None,
 }
 
-/// What stands at one place.
+/// The result at one position.
 enum At {
     No,
     Pending,
     /// A match that ends here.
     Match(usize),
-    /// What may be a match goes on for longer than one may be, up to here: it is text.
+    /// A possible match exceeds the maximum length at this position: it is text.
     TooLong(usize),
 }
 
-/// The states of a failed attempt, by place. An attempt that comes to the same state at the same place fails as well, so
-/// a run of white space before a marker that may begin with white space is read once, not once for each of its bytes.
+/// The states of a failed attempt, by position. An attempt that reaches the same state at the same position fails as
+/// well. So a run of white space before a marker that may begin with white space is read once, not once per byte.
 #[derive(Default)]
 struct Trail {
     from: usize,
@@ -90,7 +90,7 @@ struct Trail {
 }
 
 impl Trail {
-    /// Attempts that fail sooner leave no trail.
+    /// Shorter failed attempts are not recorded.
     const SHORTEST: usize = 8;
 
     fn meets(&self, at: usize, state: StateID) -> bool {
@@ -105,7 +105,7 @@ impl Delimiter {
         Self::Literals { texts, first }
     }
 
-    /// The first place at or behind `from` where the delimiter stands, or may stand when more text comes.
+    /// The first position at or after `from` where the delimiter is, or may be when more text comes.
     pub(super) fn find(&self, view: View<'_>, from: usize) -> Hit {
         let bytes = view.text.as_bytes();
         let first = match self {
@@ -140,7 +140,7 @@ impl Delimiter {
         }
     }
 
-    /// What the named groups took in a match.
+    /// The named captures of a match.
     pub(super) fn captures(&self, view: View<'_>, at: &Range<usize>) -> Vec<(String, String)> {
         let Self::Pattern(pattern) = self else { return Vec::new() };
         let end = if pattern.exact { at.end } else { (at.end + LOOK_AROUND).min(view.text.len()) };
@@ -158,7 +158,7 @@ impl Delimiter {
         }
     }
 
-    /// Whether it may match without taking a byte.
+    /// Whether it may match the empty text.
     pub(super) fn may_be_empty(&self) -> bool {
         matches!(self, Self::Pattern(pattern) if pattern.first.is_none())
     }
@@ -177,7 +177,7 @@ fn literal_at(texts: &[String], view: View<'_>, at: usize) -> At {
     At::No
 }
 
-/// The text from `at` to `end` with what stands before it, and where `at` is in it.
+/// The text from `at` to `end` with preceding text, and the position of `at` in it.
 fn window(view: View<'_>, at: usize, mut end: usize) -> (String, usize) {
     let from = next_border(view.text, at.saturating_sub(LOOK_AROUND));
     let more = next_border(view.before, view.before.len().saturating_sub(LOOK_AROUND.saturating_sub(at)));
@@ -188,7 +188,7 @@ fn window(view: View<'_>, at: usize, mut end: usize) -> (String, usize) {
     (format!("{before}{}", view.text.get(from..end).unwrap_or_default()), before.len() + at - from)
 }
 
-/// The first character border at or behind `at`.
+/// The first character boundary at or after `at`.
 pub(super) fn next_border(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
@@ -196,7 +196,7 @@ pub(super) fn next_border(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// A pattern for whole texts: contents, anchors.
+/// A pattern for complete texts: contents, anchors.
 pub(super) fn regex(pattern: &str) -> Result<Regex, String> {
     build(&format!("(?s:{})", from_python(pattern)))
 }
@@ -216,7 +216,7 @@ fn automaton(pattern: &str, kind: MatchKind) -> Option<DFA<Vec<u32>>> {
 }
 
 impl Pattern {
-    /// The pattern as it was given, in the words of the Rust engines.
+    /// The original pattern, in the syntax of the Rust engines.
     pub(super) fn source(&self) -> &str {
         &self.source
     }
@@ -233,7 +233,7 @@ impl Pattern {
         Ok(Self { source: pattern, dfa, exact: is_exact, regex, first })
     }
 
-    /// What stands at `at`.
+    /// Matches at `at`.
     fn at(&self, view: View<'_>, at: usize, trail: &mut Trail) -> At {
         let bytes = view.text.as_bytes();
         let before = at.checked_sub(1).map_or(view.before.as_bytes().last(), |i| bytes.get(i)).copied();
@@ -274,7 +274,7 @@ impl Pattern {
         At::Pending
     }
 
-    /// The automaton has read up to `stopped` and found a match that ends at `end`.
+    /// Decides after the automaton has read up to `stopped` and found a match that ends at `end`.
     fn decide(&self, view: View<'_>, at: usize, end: Option<usize>, stopped: usize) -> At {
         match end {
             None => At::No,
@@ -283,7 +283,7 @@ impl Pattern {
         }
     }
 
-    /// The wider pattern stops at `stopped`: the pattern itself decides once all it may look at is there.
+    /// The wider pattern stops at `stopped`: the pattern itself decides once all text for its look-around is there.
     fn confirm(&self, view: View<'_>, at: usize, stopped: usize) -> At {
         let seen = stopped + LOOK_AROUND;
         if seen > view.text.len() && !view.eof {
@@ -296,13 +296,13 @@ impl Pattern {
         }
     }
 
-    /// Whether the match that ends before the next byte is the same whatever that byte is.
+    /// Whether the match that ends before the next byte does not depend on that byte.
     fn cannot_go_on(&self, state: StateID) -> bool {
         let is_last = |next: StateID| self.dfa.is_match_state(next) && self.is_over(next);
         (0..=u8::MAX).all(|byte| is_last(self.dfa.next_state(state, byte)))
     }
 
-    /// Whether no byte leads on from here.
+    /// Whether no byte continues from here.
     fn is_over(&self, state: StateID) -> bool {
         (0..=u8::MAX).all(|byte| self.dfa.is_dead_state(self.dfa.next_state(state, byte)))
     }
@@ -312,7 +312,7 @@ fn start_state(dfa: &DFA<Vec<u32>>, before: Option<u8>) -> Option<StateID> {
     dfa.start_state(&start::Config::new().look_behind(before).anchored(Anchored::Yes)).ok()
 }
 
-/// The bytes with which a match may begin; `None` if a match may be empty.
+/// The bytes that may begin a match; `None` if a match may be empty.
 fn first_bytes(dfa: &DFA<Vec<u32>>) -> Result<Option<FirstBytes>, String> {
     let mut first = [false; 256];
     for before in std::iter::once(None).chain((0..=u8::MAX).map(Some)) {

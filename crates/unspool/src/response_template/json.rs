@@ -1,27 +1,27 @@
-//! JSON as a tree over its text, also where the text breaks off: what was written stays as it was written.
+//! JSON as a tree over its text, even if the text breaks off: values keep their spelling.
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use crate::json::write;
 
-/// Liberties that a template allows.
+/// Deviations from JSON that a template allows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Style {
-    /// Keys may stand without quotes.
+    /// Keys without quotes.
     pub(super) unquoted_keys: bool,
     /// Further pairs of string delimiters.
     pub(super) string_delims: Vec<(String, String)>,
 }
 
-/// A value and where it stands.
+/// A value and its range.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) kind: NodeKind,
     pub(super) span: Range<usize>,
-    /// Its text is JSON as it stands.
+    /// Its text is valid JSON.
     pub(super) plain: bool,
-    /// It is whole.
+    /// It is complete.
     pub(super) complete: bool,
 }
 
@@ -35,14 +35,14 @@ pub(super) enum NodeKind {
 }
 
 impl Node {
-    /// Reads the value at the start of `text`; the node ends where it ends, or where it breaks off.
+    /// Reads the value at the start of `text`; the node ends where the value ends or breaks off.
     pub(super) fn read(text: &str, style: &Style, depth: usize) -> Option<Self> {
         let mut reader = Reader { text, style, at: 0 };
         reader.blanks();
         reader.value(depth)
     }
 
-    /// The member of an object; the last one of its name.
+    /// The member of an object; the last one with its name.
     pub(super) fn member(&self, key: &str) -> Option<Rc<Self>> {
         match &self.kind {
             NodeKind::Object(members) => {
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    /// The JSON text; of a value that is not whole, as far as it goes.
+    /// The JSON text; for an incomplete value, as far as it goes.
     pub(super) fn json(&self, text: &str) -> String {
         let mut out = String::new();
         self.write(text, &mut out);
@@ -288,7 +288,7 @@ impl Reader<'_> {
         (len > 0).then(|| (rest[..len].to_owned(), false))
     }
 
-    /// Takes this byte, if it is next.
+    /// Consumes this byte if it is next.
     fn close(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);

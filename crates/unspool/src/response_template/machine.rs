@@ -13,51 +13,51 @@ use crate::diagnostic::DiagnosticKind;
 use crate::limits::Limits;
 use crate::schema::ToolSet;
 
-/// A call that a region holds.
+/// A call in a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call<'a> {
     /// Name of the function.
     pub(crate) name: &'a str,
     /// The id that the model wrote.
     pub(crate) id: Option<&'a str>,
-    /// JSON text of the arguments; of a call that is not complete, as far as it goes.
+    /// JSON text of the arguments; for an incomplete call, as far as it goes.
     pub(crate) arguments: &'a str,
-    /// The arguments are what the model meant to write.
+    /// The arguments are as the model meant them.
     pub(crate) complete: bool,
     /// Its region, in the input of the step.
     pub(crate) region: Range<usize>,
 }
 
-/// Takes what a machine says. Ranges are offsets in the input of the step.
+/// Receives a machine's output. Ranges are offsets in the input of the step.
 pub(crate) trait MachineOut {
-    /// More of the thought.
+    /// More reasoning.
     fn reasoning(&mut self, text: &str, at: Range<usize>);
-    /// More of the answer.
+    /// More content.
     fn content(&mut self, text: &str, at: Range<usize>);
-    /// A call, whole.
+    /// A complete call.
     fn call(&mut self, call: Call<'_>);
-    /// Reasoning is over: the byte before `at` says so. It may be said again.
+    /// Reasoning ends, as the byte before `at` shows. May be called again.
     fn answering(&mut self, at: usize);
-    /// Something odd.
+    /// An anomaly.
     fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
 }
 
-/// What a machine may ask for in a step.
+/// The context of a step.
 pub(crate) struct MachineCx<'a> {
-    /// Where it says what it reads.
+    /// The output.
     pub(crate) out: &'a mut dyn MachineOut,
-    /// The request's tools, for the types of values that have none.
+    /// The request's tools, for the types of untyped values.
     pub(crate) tools: &'a ToolSet,
-    /// The bounds.
+    /// The limits.
     pub(crate) limits: &'a Limits,
     /// Whether the input is the last.
     pub(crate) eof: Eof,
 }
 
-/// Where a reply stands, for the gate.
+/// The position of a reply, for the gate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// Nothing said yet, and a thought may come.
+    /// Nothing yet, and a thought may come.
     #[default]
     Waiting,
     /// In a thought.
@@ -66,33 +66,33 @@ pub(crate) enum Phase {
     Answering,
 }
 
-/// Where the machine stands.
+/// The state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MachineState {
     region: Region,
-    /// How far the input has been searched for the closer of a region that is held.
+    /// How far the input has been searched for the closer of a held region.
     seen: usize,
     /// The end of the text before the input, for patterns that look behind.
     before: String,
-    /// What is held of the prompt.
+    /// The held part of the prompt.
     prompt: String,
-    /// The field that takes what stands outside all regions has had its closer.
+    /// The field for text outside all regions has had its closer.
     implicit_over: bool,
     phase: Phase,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Region {
-    /// In no region with an opener.
+    /// Outside regions with an opener.
     #[default]
     Outside,
-    /// In a field's region, whose text goes out as it comes.
+    /// In a field's region, whose text is emitted as it comes.
     Open(usize),
-    /// In a region of calls, whose opener (so many bytes) the input begins with.
+    /// In a region of calls; the input begins with its opener of this length.
     Held { field: usize, opener: usize, captures: Vec<(String, String)> },
 }
 
-/// Takes a reply apart by a response template.
+/// Parses a reply by a response template.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     spec: Arc<TemplateSpec>,
@@ -102,23 +102,23 @@ pub(crate) struct Machine {
 
 /// One move.
 enum Move {
-    /// Everything before this offset is taken.
+    /// Everything before this offset is consumed.
     Go(usize),
-    /// And more text is wanted.
+    /// The same, and more text is needed.
     More(usize),
 }
 
 /// The input of a step: the held end of the prompt, then the step's own text.
 struct Input<'a, 'c> {
     text: &'a str,
-    /// Bytes of it that belong to the prompt.
+    /// Number of its bytes that belong to the prompt.
     prompt: usize,
     cx: &'a mut MachineCx<'c>,
-    /// What the last search for each delimiter outside all regions found.
+    /// The last search result for each delimiter outside all regions.
     found: Found,
 }
 
-/// By field, for openers; then the closer of the field that takes what stands outside all regions.
+/// By field, for openers; then the closer of the field for text outside all regions.
 type Found = [Option<Hit>; 4];
 
 impl Input<'_, '_> {
@@ -138,12 +138,12 @@ impl Machine {
         machine
     }
 
-    /// Where it stands.
+    /// Its state.
     pub(crate) fn state(&self) -> &MachineState {
         &self.state
     }
 
-    /// Whether a saved state is one of this template, over these held bytes.
+    /// Whether a saved state is valid for this template and these held bytes.
     pub(crate) fn fits(&self, state: &MachineState, hold: &str) -> bool {
         let length = hold.len() + state.prompt.len();
         match &state.region {
@@ -155,17 +155,17 @@ impl Machine {
         }
     }
 
-    /// Goes on from a saved state.
+    /// Continues from a saved state.
     pub(crate) fn restore(&mut self, state: MachineState) {
         self.state = state;
     }
 
-    /// Where the reply stands.
+    /// The position of the reply.
     pub(crate) fn phase(&self) -> Phase {
         self.state.phase
     }
 
-    /// Whether calls are read, from the next region on.
+    /// Sets whether to read calls, from the next region on.
     pub(crate) fn want_calls(&mut self, wanted: bool) {
         self.halves.tools = wanted;
     }
@@ -184,7 +184,7 @@ impl Machine {
         self.state.phase = if self.halves.reasoning { phase } else { Phase::Answering };
     }
 
-    /// Reads the prompt: its last turn is the beginning of the reply, of which nothing is said.
+    /// Reads the prompt: its last turn is the beginning of the reply and is not emitted.
     pub(crate) fn prompt(&mut self, text: &str, limits: &Limits) {
         let spec = self.spec.clone();
         let turn = spec.turn(text);
@@ -194,7 +194,7 @@ impl Machine {
         turn.get(taken..).unwrap_or_default().clone_into(&mut self.state.prompt);
     }
 
-    /// Reads on; gives the number of bytes that are taken for good.
+    /// Continues; returns the number of consumed bytes.
     pub(crate) fn step(&mut self, input: &str, cx: &mut MachineCx<'_>) -> usize {
         if self.state.prompt.is_empty() {
             return self.run(&mut Input { text: input, prompt: 0, cx, found: Found::default() });
@@ -227,7 +227,7 @@ impl Machine {
         taken
     }
 
-    /// Keeps the end of what is taken, for patterns that look behind.
+    /// Stores the end of the consumed text, for patterns that look behind.
     fn look_back(&mut self, text: &str, taken: usize) {
         let before = &mut self.state.before;
         let from = next_border(text, taken.saturating_sub(LOOK_AROUND));
@@ -244,7 +244,7 @@ impl Machine {
         View { text: input.text, before: &self.state.before, eof: input.cx.eof != Eof::No, limits: input.cx.limits }
     }
 
-    /// Outside all regions: up to the next opener, or the closer of the field that takes what stands here.
+    /// Outside all regions: up to the next opener, or the closer of the field for this text.
     fn outside(&mut self, input: &mut Input<'_, '_>, at: usize) -> Move {
         let spec = self.spec.clone();
         let kind = match self.implicit() {
@@ -302,7 +302,7 @@ impl Machine {
         Move::Go(opener.start)
     }
 
-    /// In a region whose text goes out as it comes.
+    /// In a region whose text is emitted as it comes.
     fn open(&mut self, input: &mut Input<'_, '_>, at: usize, index: usize) -> Move {
         let spec = self.spec.clone();
         let Some(field) = spec.fields.get(index) else { return Move::More(input.text.len()) };
@@ -328,7 +328,7 @@ impl Machine {
         }
     }
 
-    /// In a region of calls, which begins at `at`: it stays in the input until its closer is there.
+    /// In a region of calls that begins at `at`: it stays in the input until its closer is there.
     fn held(&mut self, input: &mut Input<'_, '_>, at: usize) -> Move {
         let spec = self.spec.clone();
         let Region::Held { field, opener, .. } = &self.state.region else { return Move::Go(at) };
@@ -355,7 +355,7 @@ impl Machine {
         }
     }
 
-    /// A region of calls is over; `closer` is where its closer stands.
+    /// A region of calls ends; `closer` is the range of its closer.
     fn read(&mut self, input: &mut Input<'_, '_>, at: usize, closer: &Range<usize>, ending: Ending) -> Move {
         let spec = self.spec.clone();
         let Region::Held { field, opener, mut captures } = std::mem::take(&mut self.state.region) else {
@@ -394,7 +394,7 @@ impl Machine {
         Move::Go(closer.end)
     }
 
-    /// A region of calls is longer than may be held: what is held of it is content, and so is the rest.
+    /// A region of calls exceeds the limit: its held text and the rest are content.
     fn too_long(&mut self, input: &mut Input<'_, '_>, at: usize, end: usize) -> Move {
         let end = next_border(input.text, end);
         let message = "a region of calls is too long to wait for its end; its text is content";
@@ -404,14 +404,14 @@ impl Machine {
         Move::Go(end)
     }
 
-    /// Reasoning is over with the byte before `at`.
+    /// Reasoning ends with the byte before `at`.
     fn answering(&mut self, input: &mut Input<'_, '_>, at: usize) {
         self.state.phase = Phase::Answering;
         input.cx.out.answering(input.own(at));
     }
 
-    /// The end of the shortest text, from `at` on, that shows no delimiter to begin at `visible`, its first visible
-    /// character; none if only the end of the output showed it.
+    /// The end of the shortest text from `at` on that shows that no delimiter begins at `visible`, its first visible
+    /// character; `None` if only the end of the output shows it.
     fn decided(&self, input: &Input<'_, '_>, at: usize, visible: usize) -> Option<usize> {
         let ends = input.text[visible..].char_indices().map(|(i, c)| visible + i + c.len_utf8());
         ends.take(LOOK_AROUND).find(|end| {
@@ -420,7 +420,7 @@ impl Machine {
         })
     }
 
-    /// Gives text of a field.
+    /// Emits text of a field.
     fn say(&mut self, input: &mut Input<'_, '_>, kind: Kind, range: Range<usize>) {
         if kind != Kind::Thinking && self.state.phase == Phase::Waiting {
             let text = input.text.get(range.clone()).unwrap_or_default();
@@ -428,7 +428,7 @@ impl Machine {
             if blank < text.len() {
                 match self.decided(input, range.start, range.start + blank) {
                     Some(at) => self.answering(input, at),
-                    // The end of the output says nothing about reasoning.
+                    // The end of the output does not end reasoning.
                     None => self.state.phase = Phase::Answering,
                 }
             }
@@ -451,8 +451,8 @@ enum Side {
     Close,
 }
 
-/// The first delimiter outside all regions: the earliest, then the longest, then openers before the closer. It counts only
-/// if no other one may still begin before it, or with it.
+/// The first delimiter outside all regions: the earliest, then the longest, then openers before the closer. It counts
+/// only if no other one may still begin before it or at it.
 fn first(spec: &TemplateSpec, view: View<'_>, at: usize, known: &mut Found) -> (Hit, Option<(usize, Side)>) {
     let mut best: Option<(Range<usize>, usize, Side)> = None;
     let mut pending: Option<usize> = None;
@@ -491,7 +491,7 @@ fn first(spec: &TemplateSpec, view: View<'_>, at: usize, known: &mut Found) -> (
     }
 }
 
-/// Takes the events of a prompt, which nobody wants.
+/// Discards the events of a prompt.
 struct Silence;
 
 impl MachineOut for Silence {

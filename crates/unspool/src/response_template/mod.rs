@@ -1,8 +1,8 @@
-//! Checkpoints that bring their own `response_template`: regions with openers and closers, patterns with captures,
-//! parsers for what a region holds, and transforms that make calls of it.
+//! Checkpoints with their own `response_template`: regions with openers and closers, patterns with captures, parsers
+//! for the contents of a region, and transforms that turn them into calls.
 //!
-//! The template is read and checked once ([`TemplateSpec`]); a [`Machine`] then takes a reply apart. Thinking and content
-//! go out as they come. A region of calls is decided by its end: until then it stays in the input.
+//! The template is parsed and checked once ([`TemplateSpec`]); a [`Machine`] then parses a reply. Reasoning and content
+//! are emitted as they come. A region of calls is decided at its end: until then it stays in the input.
 
 mod approximate;
 mod calls;

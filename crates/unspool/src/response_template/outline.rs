@@ -1,4 +1,4 @@
-//! What a template writes, for those who hold a model to it: literals around names and values.
+//! The literals of a template around names and values, for grammars.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -8,16 +8,16 @@ use super::delimiter::Delimiter;
 use super::spec::{Field, Kind, TemplateSpec};
 use super::transform::Shape;
 
-/// A template in which all regions stand between literals.
+/// A template whose regions are all between literals.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outline {
     pub(crate) thought: Option<Region>,
-    /// `None`: what stands outside all regions is the answer.
+    /// `None`: text outside all regions is the answer.
     pub(crate) answer: Option<Region>,
     pub(crate) calls: Option<CallRegion>,
 }
 
-/// A region of text. Empty `open`: it begins where nothing else does. Empty `close`: it goes on to the end.
+/// A region of text. Empty `open`: it begins where no other does. Empty `close`: it extends to the end.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Region {
     pub(crate) open: Vec<String>,
@@ -32,11 +32,11 @@ pub(crate) struct CallRegion {
     pub(crate) content: CallContent,
 }
 
-/// A piece of an opener or a tag.
+/// A part of an opener or a tag.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
-    /// The function's name or a parameter's, and the pattern that it must match as a whole.
+    /// The name of the function or a parameter, and the pattern for the entire name.
     Name(String),
     /// A parameter's name again.
     Again,
@@ -44,24 +44,24 @@ pub(crate) enum Piece {
     Value,
 }
 
-/// What stands in a region of calls.
+/// The contents of a region of calls.
 #[derive(Debug, PartialEq)]
 pub(crate) enum CallContent {
-    /// The arguments as JSON; the opener has the name.
+    /// The arguments as JSON; the name is in the opener.
     Arguments,
-    /// The arguments of this one function as JSON; the template has the name.
+    /// The arguments of one function as JSON; the template fixes the name.
     Only(String),
-    /// An object with the name and the arguments under these keys; several in a list, if so.
+    /// An object with the name and the arguments under these keys; several in a list if `listed`.
     Envelope { name: String, arguments: String, listed: bool },
     /// A tag for each parameter.
     Tags { tag: Vec<Piece>, json: bool, trimmed: bool },
 }
 
 impl TemplateSpec {
-    /// The template in literals.
+    /// The template as literals.
     ///
     /// # Errors
-    /// What of it has no such form.
+    /// The feature that has no such form.
     pub(crate) fn outline(&self) -> Result<Outline, String> {
         let field = |kind: Kind| self.fields.iter().find(|f| f.kind == kind);
         let region = |kind: Kind| field(kind).filter(|f| f.open.is_some() || f.close.is_some()).map(Field::region);
@@ -134,7 +134,7 @@ impl Field {
 }
 
 impl Shape {
-    /// The name that the template gives to all calls, if the content is their arguments.
+    /// The fixed name of all calls, if the content is their arguments.
     fn of_one_function(&self) -> Option<String> {
         let Self::Map(members) = self else { return None };
         let member = |key: &str| members.iter().find(|(k, _)| k == key).map(|(_, shape)| shape);
@@ -147,7 +147,7 @@ impl Shape {
         }
     }
 
-    /// Where name and arguments come from: paths that begin with a group's name or `content`.
+    /// The sources of name and arguments: paths that begin with a group's name or `content`.
     fn of_call(&self, each: bool) -> Option<(Vec<String>, Vec<String>)> {
         let Self::Map(members) = self else { return None };
         let member = |members: &[(String, Shape)], key: &str| members.iter().position(|(k, _)| k == key);
@@ -173,7 +173,7 @@ fn literals(delimiter: Option<&Delimiter>, what: &str) -> Result<Vec<String>, St
     }
 }
 
-/// An opener with a function's name in it, and the name of the group that takes it.
+/// An opener with a function's name, and the name of its group.
 fn opener(source: &str) -> Result<(Vec<Piece>, Option<String>), String> {
     let strange = || "its opener of calls is more than literals around a name".to_owned();
     let mut out = Vec::new();
@@ -210,16 +210,16 @@ fn tag_of(source: &str) -> Result<Vec<Piece>, String> {
         .ok_or_else(|| "its `tag_pattern` is more than literals around key and value".to_owned())
 }
 
-/// A piece of a pattern.
+/// A part of a pattern.
 enum Item {
     Text(String),
     Group(String, String),
-    /// What a reference stands for.
+    /// A reference.
     Anything,
 }
 
-/// A pattern as literals and groups; nothing if it is more. What looks around is left out, and of what may be missing the
-/// written form is taken.
+/// A pattern as literals and groups; `None` if it is more complex. Look-around is removed, and optional text is
+/// included.
 fn items(source: &str) -> Option<Vec<Item>> {
     let pattern = wider(&from_python(source));
     let hir = regex_syntax::ParserBuilder::new().dot_matches_new_line(true).build().parse(&pattern).ok()?;

@@ -1,4 +1,4 @@
-//! A checkpoint's `response_template`, read and checked.
+//! A checkpoint's `response_template`, parsed and checked.
 
 use fancy_regex::Regex;
 use serde_json::{Map, Value};
@@ -13,18 +13,18 @@ use crate::explanation::Explanation;
 pub(crate) struct TemplateSpec {
     anchor: Anchor,
     pub(super) fields: Vec<Field>,
-    /// The field that takes what stands outside all regions.
+    /// The field for text outside all regions.
     pub(super) implicit: Option<usize>,
 }
 
-/// Where the prompt's last turn begins.
+/// How to find the prompt's last turn.
 #[derive(Debug)]
 enum Anchor {
     Literals(Vec<String>),
     Pattern(Box<Regex>),
 }
 
-/// What a region is.
+/// The kind of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Thinking,
@@ -40,21 +40,21 @@ pub(super) struct Field {
     pub(super) close: Option<Delimiter>,
     pub(super) content: ContentParser,
     pub(super) transform: Option<Shape>,
-    /// The transform is made for each element of the content.
+    /// The transform applies to each element of the content.
     pub(super) each: bool,
 }
 
-/// Which halves a machine serves.
+/// The halves that a machine serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Halves {
-    /// Thinking is told apart from content.
+    /// Separate reasoning from content.
     pub(crate) reasoning: bool,
-    /// Calls are read.
+    /// Read calls.
     pub(crate) tools: bool,
 }
 
 impl TemplateSpec {
-    /// Reads and checks a template.
+    /// Parses and checks a template.
     pub(crate) fn parse(template: &Value) -> Result<Self, Explanation> {
         let top = Table::new(template, "response_template")?;
         top.only(&["version", "defaults", "fields", "start_anchor", "start_anchor_pattern"])?;
@@ -91,12 +91,12 @@ impl TemplateSpec {
         Ok(Self { anchor, fields, implicit })
     }
 
-    /// Whether a reply may hold a thought.
+    /// Whether a reply may contain a thought.
     pub(crate) fn thinks(&self) -> bool {
         self.fields.iter().any(|f| f.kind == Kind::Thinking)
     }
 
-    /// Whether the template has the fields that these halves need. One without thoughts serves calls alone.
+    /// Whether the template has the fields that these halves need. One without thoughts only serves calls.
     pub(crate) fn serves(&self, halves: Halves) -> Result<(), Explanation> {
         for (needed, kind, field, flag) in [
             (halves.reasoning && !halves.tools, Kind::Thinking, "thinking", "--reasoning-parser"),
@@ -123,7 +123,7 @@ impl TemplateSpec {
         }
     }
 
-    /// The prompt behind its last start anchor; all of it if there is none.
+    /// The prompt after its last start anchor; all of it if there is none.
     pub(super) fn turn<'p>(&self, prompt: &'p str) -> &'p str {
         let start = match &self.anchor {
             Anchor::Literals(texts) => texts.iter().filter_map(|t| Some(prompt.rfind(t)? + t.len())).max(),
@@ -213,7 +213,7 @@ impl Field {
         Ok(field)
     }
 
-    /// What serving asks of a field.
+    /// Checks the requirements for a field.
     fn check(&self, table: &Table<'_>, groups: &[String]) -> Result<(), Explanation> {
         if self.kind == Kind::ToolCalls && self.open.is_none() {
             return Err(table.wrong("open", "is missing", "say with `open` or `open_pattern` where calls begin"));
@@ -249,7 +249,7 @@ fn delimiter(table: &Table<'_>, literal: &str, pattern: &str) -> Result<Option<D
     }
 }
 
-/// An object of the template, and where it stands.
+/// An object of the template, and its path.
 pub(super) struct Table<'a> {
     at: String,
     map: &'a Map<String, Value>,
@@ -304,7 +304,7 @@ impl<'a> Table<'a> {
         value.as_str().ok_or_else(|| self.wrong(key, "must be a string", "put it in quotes"))
     }
 
-    /// A boolean that is false if it is missing.
+    /// A boolean, false if missing.
     pub(super) fn switch(&self, key: &str) -> Result<bool, Explanation> {
         match self.get(key) {
             None => Ok(false),

@@ -1,4 +1,4 @@
-//! The corpus cases of checkpoints with a template, in every cut; and what a template may say.
+//! The corpus cases of checkpoints with a template, in every split; and the features of a template.
 
 mod corpus;
 
@@ -78,7 +78,7 @@ impl Setting {
         }
     }
 
-    /// Feeds the pieces; `seen` is told the phase after each of them.
+    /// Feeds the pieces; `seen` receives the phase after each of them.
     fn run(&self, pieces: &[&str], mut seen: impl FnMut(Phase)) -> Reply {
         let mut machine = Machine::new(self.spec.clone(), self.halves);
         machine.prompt(&self.prompt, &self.limits);
@@ -100,7 +100,7 @@ impl Setting {
         reply
     }
 
-    /// Reads `text` in every way, each of which must give the same.
+    /// Reads `text` in every split; all results must be equal.
     fn read(&self, text: &str) -> Reply {
         let whole = self.run(&[text], |_| {});
         let chars: Vec<String> = text.chars().map(String::from).collect();

@@ -1,4 +1,4 @@
-//! How a template puts a value together from captures and content.
+//! How a template builds a value from captures and content.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use super::value::Val;
 pub(super) enum Shape {
     /// `{name}` or `{name.key…}`.
     Slot(String, Vec<String>),
-    /// What the template says itself.
+    /// A constant of the template.
     Fixed(Value),
     List(Vec<Shape>),
     Map(Vec<(String, Shape)>),
 }
 
-/// What slots may name.
+/// The names for slots.
 pub(super) struct Scope<'s, 'a> {
     pub(super) captures: &'a [(String, String)],
     pub(super) content: &'s Val<'a>,
-    /// The names stand for members of the content, not for the content.
+    /// The names are those of the content's members, not of the content.
     pub(super) each: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Scope<'_, 'a> {
 }
 
 impl Shape {
-    /// Reads a transform. `groups`: the names that patterns capture.
+    /// Parses a transform. `groups`: the names of the patterns' captures.
     pub(super) fn parse(value: &Value, at: &str, groups: &[String], each: bool) -> Result<Self, Explanation> {
         match value {
             Value::Object(map) => {
@@ -83,7 +83,7 @@ impl Shape {
         Ok(Self::Fixed(Value::String(text.to_owned())))
     }
 
-    /// Whether a slot takes this member of the content; all of it counts as every member.
+    /// Whether a slot uses this member of the content; the entire content counts as every member.
     pub(super) fn takes(&self, key: &str, each: bool) -> bool {
         match self {
             Self::Slot(name, _) if each => name == key,
@@ -94,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Fills the slots. Members whose slot is empty are left out.
+    /// Fills the slots. Omits members with an empty slot.
     pub(super) fn fill<'a>(&'a self, scope: &Scope<'_, 'a>) -> Option<Val<'a>> {
         match self {
             Self::Slot(name, path) => scope.value(name, path),

@@ -1,4 +1,4 @@
-//! Values of a region: what its content and its captures say, put together by the template.
+//! Values of a region, built by the template from its content and captures.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use crate::typing::{Rules, Want, convert};
 pub(super) enum Val<'a> {
     /// Text without a type.
     Text(&'a str),
-    /// JSON that the model wrote, and the text that it stands in.
+    /// JSON that the model wrote, and the text that contains it.
     Json(Rc<Node>, &'a str),
-    /// What the template says itself.
+    /// A constant of the template.
     Fixed(&'a Value),
     /// JSON text from elsewhere.
     Given(Cow<'a, str>),
     List(Vec<Val<'a>>),
-    /// An object; `whole` if nothing of it is missing.
+    /// An object; `whole` if it is complete.
     Map {
         members: Vec<(Cow<'a, str>, Val<'a>)>,
         whole: bool,
@@ -53,7 +53,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The text of a string that is whole.
+    /// The text of a complete string.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -75,7 +75,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Whether nothing of it is missing.
+    /// Whether it is complete.
     pub(super) fn is_whole(&self) -> bool {
         match self {
             Self::Text(_) | Self::Fixed(_) | Self::Given(_) => true,
@@ -85,7 +85,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// What the model wrote, where that is known.
+    /// The model's text, if known.
     pub(super) fn raw(&self) -> String {
         match self {
             Self::Json(node, text) => text.get(node.span.clone()).unwrap_or_default().to_owned(),
@@ -93,7 +93,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// What the model wrote, if it breaks off and its JSON text says less.
+    /// The model's text, if it breaks off and its JSON text contains less.
     pub(super) fn broken_off(&self) -> Option<String> {
         match self {
             Self::Json(node, _) if !node.complete && !node.plain => Some(self.raw()),
@@ -117,8 +117,8 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The JSON text of arguments. The members of an object that are untyped text become what the schema says; a string
-    /// that the model gives as arguments is passed on as it is.
+    /// The JSON text of arguments. Untyped members of an object are converted by the schema; a string as arguments
+    /// passes through verbatim.
     pub(super) fn arguments(&self, schema: Option<&FunctionSchema>, limits: &Limits) -> String {
         let Self::Map { members, whole } = self else {
             return match self.text() {

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::{Kinds, Type, TypeId};
 
-/// Most subschemas looked at for one type: `anyOf` and `$ref` may be nested without end.
+/// Maximum number of subschemas examined for one type: `anyOf` and `$ref` may nest without end.
 const MOST_PARTS: usize = 512;
-/// Deepest nesting of `anyOf` and `$ref` for one type.
+/// Maximum nesting of `anyOf` and `$ref` for one type.
 const DEEPEST: usize = 32;
-/// Most types of one function; what lies beyond says nothing.
+/// Maximum number of types of one function; further ones are ignored.
 const MOST_TYPES: usize = 1 << 16;
 
 /// The types of a schema; the first is the schema itself.
@@ -26,12 +26,12 @@ pub(super) fn types(root: &Value) -> Vec<Type> {
 
 struct Compiler<'a> {
     root: &'a Value,
-    /// Types by the address of their schema: a schema that is referred to twice, or by itself, is one type.
+    /// Types by the address of their schema: a schema with several references, or a recursive one, is one type.
     found: HashMap<*const Value, TypeId>,
     schemas: Vec<&'a Value>,
 }
 
-/// What the parts of one schema say together.
+/// The combined constraints of one schema.
 #[derive(Default)]
 struct Facts<'a> {
     kinds: Kinds,
@@ -113,7 +113,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// What a schema says without its subschemas.
+/// The constraints of a schema without its subschemas.
 fn own_facts(map: &Map<String, Value>) -> Facts<'_> {
     let mut facts = Facts::default();
     match map.get("type") {
@@ -146,7 +146,7 @@ fn own_facts(map: &Map<String, Value>) -> Facts<'_> {
     facts
 }
 
-/// The kind that a schema without a type can only be about.
+/// The kind that the keywords of a schema without a type imply.
 fn implied(map: &Map<String, Value>) -> Kinds {
     let has = |keys: &[&str]| keys.iter().any(|k| map.get(*k).is_some_and(|v| v.is_object() || v.is_array()));
     if has(&["properties", "additionalProperties", "patternProperties", "required"]) {
@@ -163,7 +163,7 @@ fn list<'a>(map: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a 
 }
 
 impl<'a> Facts<'a> {
-    /// Both hold.
+    /// Both apply.
     fn narrow(&mut self, mut other: Facts<'a>) {
         self.kinds = self.kinds.and(other.kinds);
         self.strings = match (self.strings.take(), other.strings.take()) {
@@ -176,7 +176,7 @@ impl<'a> Facts<'a> {
         self.members(other);
     }
 
-    /// One of them holds. A branch that says nothing adds nothing.
+    /// One of them applies. A branch without constraints adds nothing.
     fn widen(&mut self, mut other: Facts<'a>) {
         self.strings = match (self.strings.take(), other.strings.take()) {
             (Some(mut own), Some(others)) => {

@@ -1,13 +1,13 @@
-//! What of a schema cannot be used.
+//! Finds the unusable parts of a schema.
 
 use serde_json::Value;
 
-/// Most values of a schema that are looked at.
+/// Maximum number of values of a schema to check.
 const MOST: usize = 1 << 14;
 /// Keys whose values are data, not schemas.
 const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
-/// The first fault of a function's parameters; none if they are missing.
+/// The first fault of a function's parameters; `None` if they are missing.
 pub(super) fn find(parameters: &Value) -> Option<String> {
     match parameters {
         Value::Null | Value::Bool(true) => return None,

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kinds(u8);
 
-/// In the order in which a text is tried against them.
+/// In the order in which the parser tries them.
 const NAMES: [(&str, Kinds); 8] = [
     ("null", Kinds::NULL),
     ("integer", Kinds::INTEGER),
@@ -29,10 +29,10 @@ impl Kinds {
     pub(crate) const OBJECT: Self = Self(16);
     pub(crate) const ARRAY: Self = Self(32);
     pub(crate) const STRING: Self = Self(64);
-    /// A type of a name that JSON schema does not know: whatever JSON the text is.
+    /// A type whose name is unknown in JSON Schema: any JSON.
     pub(crate) const ANY: Self = Self(128);
 
-    /// Whether the schema says nothing.
+    /// Whether the schema gives no type.
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -42,7 +42,7 @@ impl Kinds {
         self.0 & kinds.0 != 0
     }
 
-    /// Whether the set holds more than one kind.
+    /// Whether the set has more than one kind.
     pub(crate) fn several(self) -> bool {
         self.0.count_ones() > 1
     }
@@ -53,8 +53,8 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
-    /// The kinds that both sets allow. A set that says nothing allows all; sets that exclude each other are a mistake
-    /// of the schema, and then either will do. `null` stays: `["string", "null"]` with an `enum` of strings means it.
+    /// The kinds that both sets allow. An empty set allows all. If the sets exclude each other, the schema is wrong,
+    /// and either will do. `null` stays: `["string", "null"]` with an `enum` of strings means it.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         if self.is_empty() || other == Self::ANY {
@@ -71,7 +71,7 @@ impl Kinds {
         if both.is_empty() { self.or(other) } else { Self(both.0 | ((self.0 | other.0) & Self::NULL.0)) }
     }
 
-    /// The kind that a type's name means; names of other languages are understood.
+    /// The kind for a type's name; understands names of other languages.
     pub(crate) fn named(name: &str) -> Self {
         let name = name.trim().to_ascii_lowercase();
         let begins = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));

@@ -1,7 +1,7 @@
 //! Tools and their schemas, as far as typing needs them: which kinds of JSON value each parameter may be.
 //!
-//! A schema is compiled into a flat list of types when its function is first called: most tools of a request never are. What cannot be
-//! read says nothing; it never fails.
+//! A schema is compiled into a flat list of types on the function's first call, because most tools of a request are
+//! never called. Invalid parts are ignored; compiling never fails.
 
 mod compile;
 mod fault;
@@ -19,11 +19,11 @@ pub(crate) use kinds::Kinds;
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
     functions: Vec<Function>,
-    /// Positions in `functions`.
+    /// Indices in `functions`.
     by_name: HashMap<String, usize>,
 }
 
-/// A function, and its schema once somebody asked for it.
+/// A function, and its schema after first use.
 #[derive(Debug, Clone)]
 struct Function {
     definition: Definition,
@@ -35,29 +35,29 @@ struct Function {
 pub struct Definition {
     /// Its name.
     pub name: String,
-    /// The JSON schema of its parameters; null if the request says none.
+    /// The JSON schema of its parameters; null if missing.
     pub parameters: Value,
-    /// It asks that its schema be kept to the letter.
+    /// The request asks for strict adherence to its schema.
     pub strict: bool,
 }
 
-/// What the parameters of one function may be.
+/// The types of one function's parameters.
 #[derive(Debug, Clone, Default)]
 pub struct FunctionSchema {
-    /// The first is the object of all parameters. Types refer to each other by position, so a schema may be recursive.
+    /// The first is the object of all parameters. Types refer to each other by index, so a schema may be recursive.
     types: Vec<Type>,
-    /// What of the schema cannot be used.
+    /// The unusable part of the schema.
     fault: Option<String>,
 }
 
-/// A type of a [`FunctionSchema`], by position.
+/// A type of a [`FunctionSchema`], by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TypeId(u32);
 
-/// What one value may be.
+/// The type of one value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Type {
-    /// Kinds of JSON value; empty: the schema does not say.
+    /// Kinds of JSON value; empty: the schema gives none.
     pub(crate) kinds: Kinds,
     /// If not empty: the only strings allowed (`enum`, `const`).
     pub(crate) strings: Vec<Box<str>>,
@@ -72,9 +72,9 @@ pub(crate) struct Type {
 }
 
 impl ToolSet {
-    /// Reads OpenAI tools: a list of `{"type": "function", "function": {"name", "parameters"}}`, also flat (Responses API).
-    /// One tool alone counts as a list of one; schemas may stand under `input_schema` or `inputSchema`, as Anthropic and MCP have
-    /// them. What cannot be read is left out of typing, never an error.
+    /// Reads OpenAI tools: a list of `{"type": "function", "function": {"name", "parameters"}}`, also flat (Responses
+    /// API). A single tool counts as a list of one; schemas may be under `input_schema` or `inputSchema`, as in
+    /// Anthropic's API and MCP. Invalid parts are ignored for typing and never an error.
     #[must_use]
     pub fn from_openai(tools: &Value) -> Self {
         let (mut functions, mut by_name) = (Vec::new(), HashMap::new());
@@ -100,12 +100,12 @@ impl ToolSet {
         self.at(self.position(name)?)
     }
 
-    /// Where a function stands, to be asked once for a call and not at each of its deltas.
+    /// The index of a function, to look it up once per call rather than per delta.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The schema of the function at a position.
+    /// The schema of the function with an index.
     pub(crate) fn at(&self, position: usize) -> Option<&FunctionSchema> {
         let function = self.functions.get(position)?;
         Some(function.schema.get_or_init(|| FunctionSchema::new(&function.definition.parameters)))
@@ -117,7 +117,7 @@ impl ToolSet {
         self.definitions().any(|d| d.strict)
     }
 
-    /// The functions as the request defines them, in its order; of two with one name the first.
+    /// The functions in the order of the request; of two with one name the first.
     pub fn definitions(&self) -> impl ExactSizeIterator<Item = &Definition> {
         self.functions.iter().map(|function| &function.definition)
     }
@@ -141,7 +141,8 @@ impl FunctionSchema {
         Self { types: compile::types(parameters), fault: fault::find(parameters) }
     }
 
-    /// What of the schema cannot be used for typing, in words: parameters that are no schema, a reference that leads nowhere.
+    /// Describes the part of the schema that cannot be used for typing: parameters that are not a schema, a broken
+    /// reference.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
@@ -157,12 +158,12 @@ impl FunctionSchema {
         self.types.first()
     }
 
-    /// The type of a parameter, if the schema says anything about it.
+    /// The type of a parameter, if the schema constrains it.
     pub(crate) fn parameter(&self, name: &str) -> Option<TypeId> {
         self.types.first()?.member(name)
     }
 
-    /// The type at a position.
+    /// The type with an index.
     pub(crate) fn get(&self, id: TypeId) -> Option<&Type> {
         self.types.get(id.0 as usize)
     }
@@ -174,7 +175,7 @@ impl Type {
         self.properties.get(name).copied().or(self.additional)
     }
 
-    /// Whether an object of this type has a member of this name; `None`: the schema does not say which it has.
+    /// Whether an object of this type has a member with this name; `None`: the schema does not say.
     pub(crate) fn declares(&self, name: &str) -> Option<bool> {
         (!self.properties.is_empty()).then(|| self.properties.contains_key(name))
     }

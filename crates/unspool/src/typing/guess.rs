@@ -1,4 +1,4 @@
-//! How long a text may still become something else than a string.
+//! Decides how long a text may still become something other than a string.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::format::file::Silent;
 use crate::scan::is_blank;
 use crate::schema::Kinds;
 
-/// The forms, beside a string's, that a text may take.
+/// The possible forms of a text besides a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Forms {
     /// `null`, `true`, `false`, `None`.
@@ -17,22 +17,22 @@ pub(crate) struct Forms {
     arrays: bool,
     /// A JSON string.
     quoted: bool,
-    /// Python's spellings too.
+    /// Also Python's spellings.
     python: bool,
-    /// Longest listed string that may have white space around it; 0: none.
+    /// Maximum length of a listed string that may have white space around it; 0: none.
     listed: usize,
 }
 
-/// What is known of a text so far.
+/// The state of a text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Guess {
     /// White space, or nothing.
     Start,
-    /// Letters of these words (bits), so many.
+    /// The first `letters` letters of these words (bits).
     Word { words: u8, letters: u8 },
-    /// What may be a number.
+    /// A possible number.
     Number,
-    /// A word or number is over: only white space may follow.
+    /// A word or number is complete: only white space may follow.
     Over,
     /// Its end decides.
     End,
@@ -46,7 +46,7 @@ impl Forms {
     const NONE: Self =
         Self { words: false, numbers: false, objects: false, arrays: false, quoted: false, python: false, listed: 0 };
 
-    /// What a text may become.
+    /// The possible forms of a text.
     pub(crate) fn of(want: Want<'_>, rules: Rules) -> Self {
         let any = Self { words: true, numbers: true, objects: true, arrays: true, quoted: true, ..Self::NONE };
         let (kinds, listed) = match want {
@@ -60,7 +60,7 @@ impl Forms {
             return if rules.silent == Silent::Text { Self::NONE } else { Self { python, ..any } };
         }
         if !kinds.has(Kinds::STRING) {
-            // A tuple may be what is meant by a list.
+            // A tuple may mean a list.
             return Self { python: python || kinds.has(Kinds::ARRAY.or(Kinds::OBJECT)), ..any };
         }
         Self {
@@ -74,7 +74,7 @@ impl Forms {
         }
     }
 
-    /// Whether the text can be a string only, as it stands.
+    /// Whether the text can only be a string, verbatim.
     pub(crate) fn is_string_only(self) -> bool {
         Self { python: false, ..self } == Self::NONE
     }
@@ -85,7 +85,7 @@ impl Forms {
         Self { objects: true, python: self.python || rules.python, ..self }
     }
 
-    /// Whether the text is a string in any case, but white space around it may go.
+    /// Whether the text is certainly a string, but white space around it may be dropped.
     pub(crate) fn is_listed_only(self) -> bool {
         self.listed > 0 && Self { listed: 0, ..self }.is_string_only()
     }
@@ -108,7 +108,7 @@ impl Forms {
 }
 
 impl Guess {
-    /// Goes on over the next piece of a text; `len` is the text's length with it.
+    /// Continues over the next piece of a text; `len` is the total length.
     #[must_use]
     pub(crate) fn after(mut self, forms: Forms, piece: &str, len: usize) -> Self {
         if forms.listed > 0 {
@@ -130,7 +130,7 @@ impl Guess {
         if len > LONGEST_SCALAR && self != Self::End { Self::String } else { self }
     }
 
-    /// With listed strings the end decides, unless the text is too long for them and can be nothing else.
+    /// With listed strings the end decides, unless the text is too long for them and can only be a string.
     fn listed(self, forms: Forms, piece: &str, len: usize) -> Self {
         let begins = Forms { listed: 0, ..forms };
         let other = self.after(begins, piece, len);

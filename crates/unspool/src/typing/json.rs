@@ -1,19 +1,19 @@
-//! Checks whether a whole text is JSON, and which kind. Raw control characters inside strings are let pass, and backslashes
-//! that begin no escape: they are mended on the way out.
+//! Checks whether an entire text is JSON, and of which kind. Accepts raw control characters inside strings and
+//! backslashes that begin no escape, which are repaired when written.
 
 use super::Spelled;
 use crate::json::copy::{JsonCopy, JsonOut};
 use crate::json::scan::JsonScan;
 use crate::schema::Kinds;
 
-/// The kind of JSON value that `text` is, from its first to its last byte; `None` if it is none, or nested too deep.
+/// The kind of JSON value that `text` is, entirely; `None` if it is not JSON, or nested too deep.
 pub(super) fn kind(text: &str, depth: usize) -> Option<Kinds> {
     let mut check = Check { bytes: text.as_bytes(), at: 0 };
     let kind = check.values(depth.min(JsonScan::DEEPEST))?;
     (check.at == text.len()).then_some(kind)
 }
 
-/// JSON text as it is passed on: raw control characters inside its strings become escapes, and a backslash that begins no
+/// JSON text as it is emitted: raw control characters inside its strings become escapes, and a backslash that begins no
 /// escape is doubled.
 pub(super) fn passed_on(json: &str) -> Spelled<'_> {
     if !json.bytes().any(|byte| byte < 0x20 || byte == b'\\') {
@@ -45,7 +45,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Reads one value with all that is in it. `open` has an entry for each open container: whether it is an object.
+    /// Scans one value with its contents. `open` has an entry for each open container: whether it is an object.
     fn values(&mut self, depth: usize) -> Option<Kinds> {
         let mut open: Vec<bool> = Vec::new();
         let mut top = None;
@@ -130,7 +130,7 @@ impl Check<'_> {
             if self.take(b'"') {
                 return Some(Kinds::STRING);
             }
-            // What is no escape is text behind its backslash; only a quote and a backslash matter here.
+            // An invalid escape is text after its backslash; only a quote and a backslash matter here.
             self.at += 1;
             if matches!(self.bytes.get(self.at), Some(b'"' | b'\\')) {
                 self.at += 1;

@@ -1,8 +1,9 @@
-//! Untyped text becomes JSON: one table for all formats.
+//! Converts untyped text to JSON, with the same rules for all formats.
 //!
-//! A text is tried against the kinds that the schema allows, in a fixed order: null, integer, number, boolean, object,
-//! array, string. What converts to none of them is JSON if it decodes and a string is not allowed, else it stays a string.
-//! Digits are kept (no float round trip), and JSON inside a text is passed on as it is, its inner values too.
+//! The kinds that the schema allows are tried in a fixed order: null, integer, number, boolean, object, array, string.
+//! A text that converts to none of them is JSON if it decodes and a string is not allowed, otherwise it stays a string.
+//! Digits are preserved (no float round trip), and JSON inside a text passes through verbatim, including its inner
+//! values.
 
 mod guess;
 mod json;
@@ -17,39 +18,39 @@ use crate::schema::{Kinds, Type};
 pub(crate) use guess::{Forms, Guess};
 pub(crate) use number::is_plain;
 
-/// Longest text that can be null, a number or a boolean, in bytes.
+/// Maximum length of a text that can be null, a number or a boolean, in bytes.
 const LONGEST_SCALAR: usize = 1024;
 
-/// The words of a format file that decide about untyped text.
+/// The keys of a format file that affect untyped text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// What a text is if the schema does not say.
+    /// The type of a text without a type in the schema.
     pub(crate) silent: Silent,
-    /// Python literals are understood.
+    /// Accept Python literals.
     pub(crate) python: bool,
-    /// Deepest nesting of JSON.
+    /// Maximum nesting of JSON.
     pub(crate) depth: usize,
 }
 
-/// What a text is to become.
+/// The wanted type of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Want<'a> {
-    /// JSON that the model says it wrote; a string if it is none.
+    /// JSON according to the model; a string if it is not.
     Json,
-    /// What the schema says; `None`: it says nothing.
+    /// By the schema; `None`: it gives no type.
     Schema(Option<&'a Type>),
     /// One of these kinds.
     Kinds(Kinds),
 }
 
-/// What a text became.
+/// A converted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Converted<'a> {
     /// A string with this value.
     Text(&'a str),
     /// This JSON text.
     Json(Cow<'a, str>),
-    /// This JSON text, by a spelling that the format does not know: a Python literal, or a backslash that begins no escape.
+    /// This JSON text, from a spelling outside of the format: a Python literal, or a backslash that begins no escape.
     Repaired(Cow<'a, str>),
 }
 
@@ -67,7 +68,7 @@ impl Converted<'_> {
     }
 }
 
-/// JSON text, and whether the format knows its spelling.
+/// JSON text, and whether its spelling belongs to the format.
 struct Spelled<'a> {
     json: Cow<'a, str>,
     known: bool,
@@ -109,7 +110,7 @@ pub(crate) fn convert<'a>(text: &'a str, want: Want<'_>, rules: Rules) -> Conver
     any_json(text, rules)
 }
 
-/// The object that a text is, if it is one.
+/// The text as an object, if it is one.
 pub(crate) fn object(text: &str, rules: Rules) -> Option<Cow<'_, str>> {
     container(text.trim(), Kinds::OBJECT, rules).map(|spelled| spelled.json)
 }
@@ -119,7 +120,7 @@ pub(crate) fn with_base(text: &str) -> Option<Cow<'_, str>> {
     number::with_base(text)
 }
 
-/// Whether a text is spelled as a number, a boolean or null is, whatever it stands for.
+/// Whether a text is spelled like a number, a boolean or null.
 pub(crate) fn spells_scalar(text: &str) -> bool {
     let is_number = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'_' | b'e' | b'E');
     let digits = text.trim_start_matches(['+', '-', '.']);
@@ -137,7 +138,7 @@ fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> 
         if text.eq_ignore_ascii_case("null") || rules.python && is_none {
             return Some(Spelled::known("null"));
         }
-        // Where no string is allowed it can mean nothing else.
+        // If no string is allowed it can mean nothing else.
         if is_none && !kinds.has(Kinds::STRING) {
             return Some(Spelled { json: "null".into(), known: false });
         }
@@ -147,7 +148,7 @@ fn scalar<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a>> 
     {
         return Some(Spelled::known(integer));
     }
-    // As with `None`: where no string is allowed, Python's `0x10` can mean nothing else, in any format.
+    // As with `None`: if no string is allowed, Python's `0x10` can mean nothing else, in any format.
     if kinds.has(Kinds::INTEGER.or(Kinds::NUMBER))
         && (rules.python || !kinds.has(Kinds::STRING))
         && let Some(integer) = number::with_base(text)
@@ -178,7 +179,8 @@ fn container<'a>(text: &'a str, kinds: Kinds, rules: Rules) -> Option<Spelled<'a
         return kinds.has(kind).then(|| json::passed_on(text));
     }
     let python::Literal { json, is_pythons } = python::literal(text, rules.depth)?;
-    // Where no string is allowed, a literal with Python's own spelling is what was meant, also in a format that knows none.
+    // If no string is allowed, a literal in Python's own spelling is what the model meant, even in a format without
+    // such literals.
     if !rules.python && (kinds.has(Kinds::STRING) || !is_pythons) {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Numbers as text: Python's spellings in, JSON's out, digit by digit.
+//! Numbers as text: converts Python's spellings to JSON's, digit by digit.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a text is a JSON number as it stands, and one that every reader can hold: without an exponent, and not too long.
+/// Whether a text is a JSON number that every reader can represent: without an exponent, and not too long.
 pub(crate) fn is_plain(text: &str) -> bool {
     const LONGEST: usize = 300;
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
@@ -17,7 +17,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     fits && fraction && text.len() <= LONGEST
 }
 
-/// The JSON number that an integer's text means; `_` may stand between digits.
+/// The JSON number for an integer's text, which may have `_` between digits.
 pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
     if is_plain(text) && text != "-0" {
         return (!text.contains('.')).then_some(Cow::Borrowed(text));
@@ -29,7 +29,7 @@ pub(super) fn integer(text: &str) -> Option<Cow<'_, str>> {
     is_finite(&json).then_some(json)
 }
 
-/// The JSON number that a number's text means.
+/// The JSON number for a number's text.
 pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
     if is_plain(text) && text != "-0" {
         return Some(Cow::Borrowed(text));
@@ -72,10 +72,10 @@ pub(super) fn number(text: &str) -> Option<Cow<'_, str>> {
     is_finite(&json).then_some(json)
 }
 
-/// Most digits of a hexadecimal, octal or binary number that are turned into decimal ones; the work grows with their square.
+/// Maximum digits of a hexadecimal, octal or binary number to convert, because the work is quadratic.
 const MOST_BASE_DIGITS: usize = 4096;
 
-/// The decimal digits of `0x10`, `0o17` or `0b11`; `_` may stand before and between digits.
+/// The decimal digits of `0x10`, `0o17` or `0b11`, which may have `_` before and between digits.
 pub(super) fn with_base(text: &str) -> Option<Cow<'_, str>> {
     let (negative, rest) = sign(text);
     let (prefix, digits) = rest.split_at_checked(2)?;
@@ -116,7 +116,7 @@ fn decimal(digits: &str, base: u32) -> Option<String> {
     Some(decimal)
 }
 
-/// Whether a JSON number is one in double precision too.
+/// Whether a JSON number fits double precision.
 pub(super) fn is_finite(json: &str) -> bool {
     json.parse::<f64>().is_ok_and(f64::is_finite)
 }
@@ -144,7 +144,7 @@ fn digits(text: &str) -> Option<(Cow<'_, str>, usize)> {
     Some((if run.contains('_') { Cow::Owned(run.replace('_', "")) } else { Cow::Borrowed(run) }, end))
 }
 
-/// What a number is made of.
+/// The parts of a number.
 struct Parts<'a> {
     negative: bool,
     whole: &'a str,

@@ -3,18 +3,18 @@
 use super::number;
 use crate::json::write::string_piece;
 
-/// Nesting that is never gone beyond: the reader calls itself.
+/// Maximum nesting, because the parser is recursive.
 const DEEPEST: usize = 128;
 
 /// A Python literal.
 pub(super) struct Literal {
     /// Its JSON text.
     pub(super) json: String,
-    /// It has a spelling that only Python has: a quote of its own, `None`, `True`, a tuple or a set. `[1,]` has none.
+    /// It has a spelling specific to Python: single quotes, `None`, `True`, a tuple or a set. `[1,]` has none.
     pub(super) is_pythons: bool,
 }
 
-/// The Python literal that fills `text` from its first to its last byte.
+/// Parses all of `text` as a Python literal.
 pub(super) fn literal(text: &str, depth: usize) -> Option<Literal> {
     let mut reader = Reader { text, at: 0, depth: depth.min(DEEPEST), out: String::new(), is_pythons: false };
     reader.value()?;
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// What was written from `start` on becomes a member's name.
+    /// The text written from `start` on becomes a member's name.
     fn as_key(&mut self, start: usize) -> Option<()> {
         match *self.out.as_bytes().get(start)? {
             b'"' => Some(()),
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             "True" | "true" => self.out.push_str("true"),
             "False" | "false" => self.out.push_str("false"),
             _ => {
-                // Python has no `007`; an id that looks like that stays text.
+                // Python has no `007`; an id like that stays text.
                 let digits = word.trim_start_matches(['+', '-']);
                 if digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()) {
                     return None;
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Whether a string begins here, and if it is raw.
+    /// Whether a string begins here, and whether it is raw.
     fn string_prefix(&self) -> Option<(usize, bool)> {
         let bytes = self.rest().as_bytes();
         match (bytes.first()?, bytes.get(1)) {
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What follows a backslash.
+    /// The text after a backslash.
     fn escape(&mut self, raw: bool) -> Option<()> {
         let next = self.rest().chars().next()?;
         let simple = match next {
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// An escape that is none: the backslash is text.
+    /// An invalid escape: the backslash is text.
     fn kept(&mut self, next: char) -> Option<()> {
         self.at += next.len_utf8();
         self.out.push_str("\\\\");
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         let escape = self.rest().get(..=digits)?;
         let value = u32::from_str_radix(&escape[1..], 16).ok().filter(|_| !escape[1..].starts_with('+'))?;
         self.at += escape.len();
-        // What is no character in JSON stays as it is written.
+        // A value that is not a character in JSON stays as written.
         self.push_code(value).or_else(|| {
             self.out.push_str("\\\\");
             self.out.push_str(escape);
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
             string_piece(c.encode_utf8(&mut [0; 4]), |piece| self.out.push_str(piece));
             return Some(());
         }
-        // Half a surrogate pair is a character in Python. JSON has only whole ones: the other half must follow.
+        // Half a surrogate pair is a character in Python. JSON has only complete pairs: the other half must follow.
         let high = value.checked_sub(0xd800).filter(|high| *high < 0x400)?;
         let low = self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4))?;
         let low = u32::from_str_radix(low, 16).ok()?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;

@@ -21,7 +21,7 @@ fn typed_by(schema: &serde_json::Value, text: &str, rules: Rules) -> String {
     out
 }
 
-/// A text that is given up as "a string only" must indeed have become that string, and at every cut alike.
+/// A text that counts as "only a string" must indeed become that string, in every split.
 fn guesses_agree(text: &str, want: Want<'_>, rules: Rules, out: &str) {
     let forms = Forms::of(want, rules);
     for size in [1, 2, 3, usize::MAX] {
@@ -170,7 +170,7 @@ fn where_no_string_is_allowed_a_literal_of_python_is_what_was_meant() {
     assert_eq!(typed(&json!({"type": "object"}), "{'n': None}"), "{\"n\": null}");
     assert_eq!(typed(&list, "[{'old': 'x', 'all': True},]"), "[{\"old\": \"x\", \"all\": true}]");
     assert_eq!(typed(&list, " ('a', 1) "), "[\"a\", 1]");
-    // A value of another kind stays a string, and so does what is no literal.
+    // A value of another kind stays a string, and so does an invalid literal.
     assert_eq!(typed(&list, "{'n': 1}"), "\"{'n': 1}\"");
     assert_eq!(typed(&list, "(1)"), "\"(1)\"");
     assert_eq!(typed(&list, "[1,]"), "\"[1,]\"");

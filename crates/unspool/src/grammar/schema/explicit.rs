@@ -1,4 +1,4 @@
-//! A schema in the words to which xgrammar holds.
+//! Rewrites a schema with keywords that xgrammar enforces.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::grammar::pattern;
 use super::view::View;
 use super::{Part, Place};
 
-/// A schema for xgrammar, which takes what is not said for forbidden: further members and items are said, members that are
-/// required and not listed are listed, and of what all must hold (`allOf`) one schema is made.
+/// A schema for xgrammar, which forbids everything that is not explicit: additional members and items are explicit,
+/// required members that are not listed are listed, and `allOf` is merged into one schema.
 pub(in crate::grammar) fn explicit(schema: &Value) -> Value {
     let budget = Budget::new(Limit { bytes: usize::MAX, nodes: usize::MAX }, &|| true);
-    // Where the grammar was made, the same was within a limit.
+    // When the grammar was built, the same was within the limit.
     Explicit::new(Place::root(schema, &budget)).whole().unwrap_or_else(|_| schema.clone())
 }
 
-/// Writes schemas that say all.
+/// Writes explicit schemas.
 pub(super) struct Explicit<'a> {
     place: Place<'a>,
-    /// Names of what all parts together say, by where it is said. Each is written once, for it may hold itself.
+    /// Names of merged schemas, by address. Each is written once, because it may be recursive.
     names: HashMap<*const Value, String>,
     definitions: Map<String, Value>,
 }
@@ -32,7 +32,7 @@ impl<'a> Explicit<'a> {
         Self { place, names: HashMap::new(), definitions: Map::new() }
     }
 
-    /// The whole schema.
+    /// The complete schema.
     pub(super) fn whole(mut self) -> Result<Value, Error> {
         let mut out = self.schema(self.place.schema)?;
         if let (Value::Object(map), false) = (&mut out, self.definitions.is_empty()) {
@@ -85,7 +85,7 @@ impl<'a> Explicit<'a> {
         names.into_iter().find(free).unwrap_or_default()
     }
 
-    /// What all parts of a schema say together.
+    /// Merges all parts of a schema.
     fn merged(&mut self, schema: &'a Value) -> Result<Value, Error> {
         let mut all = Vec::new();
         for part in self.place.at(schema).alternatives()? {
@@ -152,7 +152,7 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Says what a schema leaves unsaid.
+/// Makes implicit keywords explicit.
 fn say(out: &mut Map<String, Value>) {
     let is = |name: &str| match out.get("type") {
         Some(Value::String(own)) => own == name,
@@ -171,7 +171,7 @@ fn say(out: &mut Map<String, Value>) {
     }
 }
 
-/// Patterns and lengths are of the text between the quotes, to xgrammar: escapes and all.
+/// xgrammar applies patterns and lengths to the text between the quotes, escapes included.
 fn say_text(map: &mut Map<String, Value>) {
     let bound = |key: &str| map.get(key).and_then(Value::as_u64);
     let pattern = match (map.get("pattern").and_then(Value::as_str), bound("minLength"), bound("maxLength")) {

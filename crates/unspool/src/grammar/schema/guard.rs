@@ -1,12 +1,12 @@
-//! Keeping markup out of the strings of a schema.
+//! Keeps markup out of the strings of a schema.
 
 use serde_json::{Map, Value, json};
 
 use crate::grammar::node::Avoid;
 use crate::grammar::{avoid, pattern};
 
-/// The schema with all its strings bounded so that none has one of the literals. `plain`: also those that have no bound
-/// of their own; a backend with a word for that needs it not.
+/// The schema with all strings constrained to contain none of the literals. `plain`: including those without
+/// constraints of their own, which a backend with its own keyword does not need.
 pub(in crate::grammar) fn guarded(schema: &Value, avoid: &Avoid, plain: bool) -> Value {
     if avoid.is_nothing() {
         return schema.clone();
@@ -84,7 +84,7 @@ impl Guard<'_> {
         }
     }
 
-    /// Listed values without those that have a literal.
+    /// Listed values except those with a literal.
     fn listed(&self, map: &Map<String, Value>) -> Value {
         let mut out = map.clone();
         let clean = |v: &Value| !self.avoid.literals.iter().any(|l| v.to_string().contains(l.as_str()));
@@ -94,7 +94,7 @@ impl Guard<'_> {
         Value::Object(out)
     }
 
-    /// Whether it says no more than that it is a string.
+    /// Whether it has no constraint beyond being a string.
     fn is_unbounded(&self, map: &Map<String, Value>) -> bool {
         let bounds = ["pattern", "format", "minLength", "maxLength"];
         self.plain && map.get("type").is_some_and(|t| t == "string") && !bounds.iter().any(|k| map.contains_key(*k))
@@ -125,7 +125,7 @@ impl Guard<'_> {
         map.insert("pattern".to_owned(), pattern.into());
     }
 
-    /// Names of members that the schema does not list are texts, too.
+    /// Names of additional members are texts, too.
     fn members(&self, map: &mut Map<String, Value>) {
         let others = match map.get("additionalProperties") {
             Some(Value::Bool(false)) => return,

@@ -1,4 +1,4 @@
-//! JSON schemas as grammars need them.
+//! JSON schemas in the form that grammars need.
 
 mod explicit;
 mod guard;
@@ -16,10 +16,10 @@ pub(super) use explicit::explicit;
 pub(super) use guard::guarded;
 pub(super) use view::View;
 
-/// Most references that are followed one after the other where nothing else is said.
+/// Maximum length of a chain of references without other keywords.
 const MOST_STEPS: usize = 32;
 
-/// One way to be a value.
+/// One alternative of a value.
 #[derive(Debug, Clone)]
 pub(super) enum Branch<'a> {
     /// This value.
@@ -28,17 +28,17 @@ pub(super) enum Branch<'a> {
     Text(View<'a>),
     /// A value of another type, given by its schema.
     Other(&'static str, View<'a>),
-    /// What a reference leads to, where those stay.
+    /// The target of a reference, if those are kept.
     Shared(&'a Value),
     /// Any value.
     Any,
 }
 
-/// What a schema is without references, unions and `allOf` at its top.
+/// A schema without references, unions and `allOf` at its top.
 #[derive(Debug, Clone)]
 pub(super) enum Part<'a> {
     Words(View<'a>),
-    /// What a reference leads to.
+    /// The target of a reference.
     Shared(&'a Value),
     /// Any value.
     Any,
@@ -52,7 +52,7 @@ pub(super) static ANY: Value = Value::Bool(true);
 /// The JSON types but string.
 const TYPES: [&str; 6] = ["null", "integer", "number", "boolean", "object", "array"];
 
-/// A schema inside the schema that its references look into.
+/// A schema inside the root schema of its references.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) root: &'a Value,
@@ -74,10 +74,10 @@ impl<'a> Place<'a> {
         self.at(&ANY)
     }
 
-    /// The place that references of this one lead to, where it says nothing else.
+    /// The target of its references, if it has no other keywords.
     pub(super) fn target(self) -> Self {
         let mut at = self;
-        // A circle of references leads nowhere; so long a way leads there too.
+        // A cycle of references leads nowhere; a chain this long counts as one.
         for _ in 0..MOST_STEPS {
             let Some(target) = View::of(at.schema).and_then(|view| self.reference(&view)) else { break };
             at = self.at(target);
@@ -85,7 +85,7 @@ impl<'a> Place<'a> {
         at
     }
 
-    /// What a view refers to that says nothing else.
+    /// The reference of a view without other keywords.
     fn reference(self, view: &View<'a>) -> Option<&'a Value> {
         let reference = view.get("$ref").filter(|_| view.len() == 1)?;
         self.resolve(reference.as_str()?)
@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// The ways to be a value here.
+    /// The alternatives of a value here.
     pub(super) fn branches(self) -> Result<Vec<Branch<'a>>, Error> {
         self.branches_of(self.alternatives()?)
     }
@@ -128,7 +128,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The objects that it may be.
+    /// The possible objects.
     pub(super) fn objects(self) -> Result<Vec<View<'a>>, Error> {
         if let Some(object) = self.object()? {
             return Ok(vec![object]);
@@ -140,7 +140,7 @@ impl<'a> Place<'a> {
         Ok(self.branches()?.into_iter().filter_map(object).collect())
     }
 
-    /// The ways to be a value here, where what a union refers to is a way by itself.
+    /// The alternatives of a value here; the target of a reference in a union is an alternative by itself.
     pub(super) fn shared_branches(self) -> Result<Vec<Branch<'a>>, Error> {
         self.branches_of(self.ways(true)?)
     }
@@ -149,9 +149,8 @@ impl<'a> Place<'a> {
         self.ways(false)
     }
 
-    /// The schemas of which one holds, without references, unions and `allOf` at their top. What is reached again in the
-    /// same words is looked at once, so that unions of unions take no more time than they have words. `shared`: references
-    /// stay.
+    /// The alternative schemas, without references, unions and `allOf` at their top. A repeated alternative is examined
+    /// once, so the time for nested unions is linear in their size. `shared`: keep references.
     fn ways(self, shared: bool) -> Result<Vec<Part<'a>>, Error> {
         let mut out = Vec::new();
         let mut seen = HashSet::new();
@@ -177,7 +176,7 @@ impl<'a> Place<'a> {
         Ok(out)
     }
 
-    /// Takes away the outermost reference, `allOf` or union of a schema.
+    /// Resolves the outermost reference, `allOf` or union of a schema.
     fn opened(self, mut view: View<'a>) -> Result<Unwrapped<'a>, Error> {
         if let Some(reference) = view.remove("$ref").and_then(Value::as_str) {
             return Ok(Unwrapped::Into(match self.resolve(reference) {
@@ -197,7 +196,7 @@ impl<'a> Place<'a> {
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(parts)) = view.remove(key) {
                 self.budget.step(parts.len().saturating_mul(1 + view.len()))?;
-                // Where it says nothing else, a part is a way by itself.
+                // If it has no other keywords, each part is an alternative by itself.
                 let each = parts.iter().map(|part| match view.is_empty() {
                     true => Part::of(part),
                     false => Part::both(view.clone(), self.followed(part)),
@@ -208,13 +207,13 @@ impl<'a> Place<'a> {
         Ok(Unwrapped::Whole(view))
     }
 
-    /// A part whose reference is followed, so that it can be merged.
+    /// A part with its reference resolved, so that it can be merged.
     fn followed(self, part: &'a Value) -> &'a Value {
         View::of(part).and_then(|view| self.reference(&view)).unwrap_or(part)
     }
 }
 
-/// What becomes of a schema when its outermost reference, `allOf` or union is taken away.
+/// The result of resolving a schema's outermost reference, `allOf` or union.
 enum Unwrapped<'a> {
     /// It had none.
     Whole(View<'a>),
@@ -262,7 +261,7 @@ fn branches_of(part: Part<'_>) -> Vec<Branch<'_>> {
         "string" => Branch::Text(view.clone()),
         name => TYPES.into_iter().find(|t| *t == name).map_or(Branch::Any, |t| Branch::Other(t, view.clone())),
     };
-    // No list of types says more than all of them.
+    // A list of types cannot add more than all types.
     names.into_iter().take(2 * TYPES.len()).map(of_type).collect()
 }
 
@@ -289,7 +288,7 @@ fn is_of(value: &Value, name: &str) -> bool {
 }
 
 /// The schema of arguments: an object whatever else it says. An object that lists its members has no others unless it
-/// says so.
+/// explicitly allows them.
 pub(super) fn arguments(schema: &Value) -> Value {
     let mut schema = if schema.is_object() { schema.clone() } else { Value::Object(Map::new()) };
     if let Value::Object(map) = &mut schema
@@ -306,8 +305,8 @@ pub(super) fn any_object() -> Value {
     json!({"type": "object"})
 }
 
-/// Closes the objects of a schema that list their members and say nothing of others; and leaves out what says nothing of
-/// values.
+/// Closes the objects of a schema that list their members and do not mention others; and removes keywords that do not
+/// constrain values.
 fn close(schema: &mut Value, alone: bool) {
     let Value::Object(map) = schema else { return };
     map.retain(|key, _| view::counts(key) || matches!(key.as_str(), "$defs" | "definitions"));

@@ -1,10 +1,10 @@
-//! A schema's own words, one level deep.
+//! The keywords of a schema, one level deep.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Words of a schema that say nothing of values, and those that are looked up from elsewhere.
+/// Keywords that do not constrain values, and those for references.
 const ASIDE: [&str; 13] = [
     "title",
     "description",
@@ -21,16 +21,16 @@ const ASIDE: [&str; 13] = [
     "definitions",
 ];
 
-/// Whether a word says something of values.
+/// Whether a keyword constrains values.
 pub(super) fn counts(word: &str) -> bool {
     !ASIDE.contains(&word)
 }
 
-/// The words of one schema, or of several that all hold. It borrows: what stands below is never copied.
+/// The keywords of one schema, or of several that all apply. It borrows: nothing below is copied.
 #[derive(Debug, Clone, Default)]
 pub(in crate::grammar) struct View<'a> {
     words: Vec<(&'a str, Word<'a>)>,
-    /// The schema that it is, if it is one and whole.
+    /// Its schema, if it is exactly one.
     source: Option<&'a Value>,
 }
 
@@ -44,14 +44,14 @@ enum Word<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The words of a schema that is an object.
+    /// The keywords of a schema that is an object.
     pub(super) fn of(schema: &'a Value) -> Option<Self> {
         let map = schema.as_object()?;
         let words = map.iter().filter(|(key, _)| counts(key)).map(|(key, value)| (key.as_str(), Word::Said(value)));
         Some(Self { words: words.collect(), source: Some(schema) })
     }
 
-    /// How many words it has, with the members that it lists.
+    /// Number of its keywords and listed members.
     pub(super) fn len(&self) -> usize {
         let of = |word: &Word<'_>| match word {
             Word::Said(_) => 1,
@@ -61,17 +61,17 @@ impl<'a> View<'a> {
         self.words.iter().map(|(_, word)| of(word)).sum()
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no constraints.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The schema that it is, if it is one and whole.
+    /// Its schema, if it is exactly one.
     pub(in crate::grammar) fn source(&self) -> Option<&'a Value> {
         self.source
     }
 
-    /// A word as one schema says it.
+    /// The value of a keyword in a single schema.
     pub(in crate::grammar) fn get(&self, key: &str) -> Option<&'a Value> {
         match self.word(key)? {
             Word::Said(value) => Some(value),
@@ -79,7 +79,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether it has a word.
+    /// Whether it has a keyword.
     pub(in crate::grammar) fn has(&self, key: &str) -> bool {
         self.word(key).is_some()
     }
@@ -88,7 +88,7 @@ impl<'a> View<'a> {
         self.words.iter().find(|(own, _)| *own == key).map(|(_, word)| word)
     }
 
-    /// Takes a word out.
+    /// Removes a keyword.
     pub(super) fn remove(&mut self, key: &str) -> Option<&'a Value> {
         let at = self.words.iter().position(|(own, _)| *own == key)?;
         match self.words.remove(at).1 {
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The keys that an object must have.
+    /// The required keys of an object.
     pub(in crate::grammar) fn required(&self) -> Vec<&'a str> {
         self.list("required").into_iter().filter_map(Value::as_str).collect()
     }
@@ -131,7 +131,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The only values that it allows; none: it does not list them.
+    /// The allowed values; empty: they are not listed.
     pub(super) fn values(&self) -> Vec<&'a Value> {
         match self.get("const") {
             Some(value) => vec![value],
@@ -144,12 +144,12 @@ impl<'a> View<'a> {
         self.get(key).and_then(Value::as_u64)
     }
 
-    /// Whether it says more than its type.
+    /// Whether it has constraints beyond its type.
     pub(in crate::grammar) fn is_bounded(&self) -> bool {
         self.words.iter().any(|(key, _)| !matches!(*key, "type" | "nullable"))
     }
 
-    /// Both hold: members and requirements add up, of other words the second counts. `None`: nothing can hold.
+    /// Both apply: members and requirements add up, for other keywords the second counts. `None`: contradictory.
     pub(super) fn merged(mut self, other: &'a Value) -> Option<Self> {
         let Some(other) = Self::of(other) else { return (*other != Value::Bool(false)).then_some(self) };
         if self.is_empty() {
@@ -172,7 +172,7 @@ impl<'a> View<'a> {
         Some(self)
     }
 
-    /// What tells it from another view: where its words stand.
+    /// Its identity: the addresses of its keywords.
     pub(super) fn identity(&self) -> Vec<usize> {
         let at = |value: &Value| std::ptr::from_ref(value).addr();
         let mut all = Vec::new();
@@ -187,7 +187,7 @@ impl<'a> View<'a> {
         all
     }
 
-    /// Its words as single schemas say them.
+    /// Its keywords from single schemas.
     pub(super) fn said(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + '_ {
         self.words.iter().filter_map(|(key, word)| match word {
             Word::Said(value) => Some((*key, *value)),
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What stands below its words.
+    /// The values of its keywords.
     pub(super) fn below(&self) -> Vec<&'a Value> {
         let of = |word: &Word<'a>| match word {
             Word::Said(value) => vec![*value],
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
         self.words.iter().flat_map(|(_, word)| of(word)).collect()
     }
 
-    /// Its words, those of several schemas put together.
+    /// Its keywords, merged from several schemas.
     pub(super) fn words(&self) -> impl Iterator<Item = (&'a str, Value)> + '_ {
         self.words.iter().map(|(key, word)| {
             let value = match word {
@@ -219,7 +219,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The schema of one of its types, by itself.
+    /// The schema of one of its types.
     pub(in crate::grammar) fn of_type(&self, name: &str) -> Value {
         let mut map = Map::new();
         for (key, value) in self.words().filter(|(key, _)| *key != "nullable") {

@@ -1,4 +1,4 @@
-//! What a schema weighs, and a part of one by itself.
+//! The weight of a schema, and standalone parts of one.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use super::Place;
 use super::explicit::Explicit;
 use super::view::View;
 
-/// Where schemas keep what they refer to.
+/// Where schemas have their definitions.
 const SHARED: [&str; 2] = ["$defs", "definitions"];
 
 impl<'a> Place<'a> {
-    /// Takes a schema that goes into the grammar as it is from the budget.
+    /// Charges a schema that goes into the grammar unchanged.
     pub(in crate::grammar) fn take(self) -> Result<(), Error> {
         self.weigh(self.schema)?;
         if merges(self.schema) {
@@ -25,7 +25,7 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// Takes a JSON value from the budget.
+    /// Charges a JSON value.
     fn weigh(self, value: &Value) -> Result<(), Error> {
         const AROUND: usize = 4;
         let bytes = match value {
@@ -51,12 +51,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Takes a pattern from the budget, as it is written out.
+    /// Charges a pattern by its expanded size.
     pub(in crate::grammar) fn weigh_pattern(self, text: &str) -> Result<(), Error> {
         self.budget.take(Weight { nodes: 1, bytes: pattern::weight(text) })
     }
 
-    /// A schema by itself: with the definitions that it refers to, from the root of this one.
+    /// A standalone schema: with the definitions that it refers to, from the root of this one.
     pub(in crate::grammar) fn alone(self, schema: Value) -> Result<Value, Error> {
         let schema = self.with_definitions(schema)?;
         if merges(&schema) {
@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
         Ok(Value::Object(map))
     }
 
-    /// The definition that a reference leads into.
+    /// The definition that a reference points into.
     fn shared(self, reference: &str) -> Option<(&'static str, &'a str)> {
         let path = reference.strip_prefix("#/")?;
         let (key, rest) = path.split_once('/')?;
@@ -105,7 +105,7 @@ impl<'a> Place<'a> {
         Some((key, name))
     }
 
-    /// Tells all definitions that a schema refers to.
+    /// Calls `tell` for all definitions that a schema refers to.
     fn references(self, value: &Value, tell: &mut impl FnMut((&'static str, &'a str))) -> Result<(), Error> {
         self.budget.step(1)?;
         match value {
@@ -120,7 +120,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The schema of one type of a view, taken from the budget.
+    /// The schema of one type of a view, charged.
     pub(in crate::grammar) fn of_type(self, view: &View<'a>, name: &str) -> Result<Value, Error> {
         for value in view.below() {
             self.weigh(value)?;
@@ -129,7 +129,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a schema says `allOf` somewhere.
+/// Whether a schema contains `allOf`.
 fn merges(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(merges),

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::{JsonScan, Scanned, Stop, plain};
 
-/// Reads `pieces` to where the value ends or breaks: how many bytes that took, how it ended, and where control characters stand.
+/// Reads `pieces` to the end or error of the value: the number of bytes, the result, and the positions of control
+/// characters.
 fn read(pieces: &[&[u8]], depth: usize) -> (usize, Stop, Vec<usize>) {
     let mut scan = JsonScan::default();
     let mut controls = Vec::new();
@@ -28,7 +29,7 @@ fn read(pieces: &[&[u8]], depth: usize) -> (usize, Stop, Vec<usize>) {
     (done, if scan.may_end() { Stop::End } else { Stop::More }, controls)
 }
 
-/// Reads `text` whole, in every two pieces, and byte by byte; all must agree.
+/// Reads `text` whole, in every two pieces, and byte by byte; all results must be equal.
 fn read_all_ways(text: &str) -> (usize, Stop, Vec<usize>) {
     let bytes = text.as_bytes();
     let whole = read(&[bytes], 128);
@@ -104,7 +105,7 @@ fn an_open_value_wants_more() {
 fn raw_control_characters_in_strings_are_told_and_read() {
     let text = "{\"a\nb\": \"c\td\u{0}\", \n\"e\": 1}";
     assert_eq!(read_all_ways(text), (text.len(), Stop::End, vec![3, 10, 12]));
-    // Behind a backslash it is no escape.
+    // After a backslash it is not an escape.
     assert_eq!(read_all_ways("\"a\\\nb\""), (6, Stop::End, vec![3]));
 }
 
@@ -146,7 +147,7 @@ proptest! {
         prop_assert_eq!(plain(text.as_bytes()), expected);
     }
 
-    /// What the scan calls a whole value is what a JSON reader accepts, and the other way round.
+    /// The scan accepts a complete value if and only if a JSON parser does.
     #[test]
     fn it_agrees_with_a_json_reader(text in r#"[\[\]{},:"\\ 01.eE+truefalsn\-a]{0,14}"#) {
         let (len, stop, _) = read_all_ways(&text);

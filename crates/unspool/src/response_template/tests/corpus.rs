@@ -1,4 +1,4 @@
-//! Drives the machine over the corpus cases whose checkpoint has a template.
+//! Runs the machine over the corpus cases whose checkpoint has a template.
 
 use super::*;
 
@@ -69,7 +69,7 @@ impl Case {
             })
     }
 
-    /// The tokens' texts; a character that is spread over tokens comes with its last one.
+    /// The tokens' texts; a character that spans several tokens comes with its last one.
     fn token_texts(&self) -> Vec<String> {
         let mut bytes = Vec::new();
         let text = |token: &Vec<u8>| {
@@ -84,7 +84,7 @@ impl Case {
     }
 }
 
-/// Cuts `text` at places that depend on `seed`.
+/// Splits `text` at positions that depend on `seed`.
 fn cut(text: &str, mut seed: u64) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut from = 0;
