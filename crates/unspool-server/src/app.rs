@@ -248,7 +248,8 @@ impl App {
             return Err(ApiError::too_many_tokens("messages", overflow));
         }
         if asked.is_some_and(|asked| asked > longest) {
-            return Err(ApiError::too_many_tokens("max_completion_tokens", Overflow { asked, ..overflow }));
+            let field = if request.sampling.by_older_name { "max_tokens" } else { "max_completion_tokens" };
+            return Err(ApiError::too_many_tokens(field, Overflow { asked, ..overflow }));
         }
         let room = match (tokens, asked) {
             (Some(tokens), _) => longest - tokens,
@@ -282,6 +283,22 @@ impl App {
     /// As [`App::prompt`]. If the template takes a system message only at the start, later ones are merged into it, if
     /// the request's API allows them anywhere.
     async fn prompt_merged(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
+        match self.prompt_with_system(request).await {
+            // Some templates take no two messages of the assistant in a row.
+            Err(error)
+                if request.merges_system
+                    && request.has_split_turns()
+                    && error.status == StatusCode::BAD_REQUEST
+                    && error.overflow.is_none() =>
+            {
+                Arc::make_mut(request).join_turns();
+                self.prompt(request).await
+            }
+            done => done,
+        }
+    }
+
+    async fn prompt_with_system(&self, request: &mut Arc<ChatRequest>) -> Result<RenderedPrompt, ApiError> {
         let may = request.merges_system && request.has_late_system();
         if may && self.model.refuses_late_system() {
             Arc::make_mut(request).merge_system();

@@ -30,6 +30,8 @@ pub struct Capabilities {
     pub notations: &'static [Notation],
     /// The hint if a flag names an unsupported notation.
     pub notation_hint: &'static str,
+    /// It holds an answer to an expression or a choice only if that is a grammar in GBNF, and knows no structural tags.
+    pub gbnf: bool,
     /// It continues a given text, so an answer can be interrupted and continued.
     pub continues: bool,
     /// Without a limit it writes until its context is full.
@@ -54,6 +56,7 @@ pub struct Capabilities {
 pub const NOTHING_BUT_WRITE: Capabilities = Capabilities {
     notations: &[],
     notation_hint: "",
+    gbnf: false,
     continues: false,
     fills_context: false,
     waits: Waits::Never,

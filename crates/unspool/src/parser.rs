@@ -197,12 +197,13 @@ impl Parser {
         }
     }
 
-    /// The server met a stop text and cut it off: ids that wait for their text have none. Nothing but [`Parser::finish`] follows.
+    /// The server cut the text off at a stop sequence: waiting ids get no more text. Only [`Parser::finish`] may
+    /// follow.
     pub fn cut_off(&mut self) {
         self.memory.unaligned.cut_off(&self.plan);
     }
 
-    /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
+    /// Ends the output and emits everything held. `reason`: the engine's finish reason, if known.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut (impl Sink + ?Sized)) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);

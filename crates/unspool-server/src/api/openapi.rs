@@ -65,7 +65,24 @@ pub(super) async fn document(State(app): State<Arc<App>>) -> Response {
 fn whole(document: &utoipa::openapi::OpenApi) -> serde_json::Result<String> {
     let mut all = serde_json::to_value(document)?;
     merge(&mut all, serde_json::from_str(ANSWERS)?);
+    drop_short_defaults(&mut all);
     Ok(all.to_string())
+}
+
+/// Drops defaults that are shorter than their lists may be: what is missing is refused, and the document must be valid by itself.
+fn drop_short_defaults(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_short_defaults),
+        Value::Object(fields) => {
+            let length = fields.get("default").and_then(Value::as_array).map(Vec::len);
+            let least = fields.get("minItems").and_then(Value::as_u64).unwrap_or_default();
+            if length.is_some_and(|length| (length as u64) < least) {
+                fields.remove("default");
+            }
+            fields.values_mut().for_each(drop_short_defaults);
+        }
+        _ => {}
+    }
 }
 
 /// Merges `more` into `base`: objects are merged, anything else is replaced.

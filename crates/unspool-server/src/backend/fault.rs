@@ -48,13 +48,15 @@ pub struct BackendError {
     pub hint: Option<String>,
     /// The request has more tokens than the model accepts.
     pub overflow: Option<Box<Overflow>>,
+    /// The field of the request that the backend names.
+    pub param: Option<String>,
 }
 
 impl BackendError {
     /// An error without a hint.
     #[must_use]
     pub fn new(fault: BackendFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), hint: None, overflow: None }
+        Self { fault, message: message.into(), hint: None, overflow: None, param: None }
     }
 
     /// Adds a hint.
@@ -87,7 +89,7 @@ impl From<BackendError> for ApiError {
                 let told = Self::too_many_tokens("messages", *overflow);
                 Self { message: format!("{} ({})", told.message, error.message), ..told }
             }
-            None => Self { hint: error.hint, ..Self::new(status, error.message) },
+            None => Self { hint: error.hint, param: error.param, ..Self::new(status, error.message) },
         }
     }
 }

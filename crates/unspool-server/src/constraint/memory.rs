@@ -55,7 +55,7 @@ impl Memory {
 fn weight((key, constraint): &(String, Option<Constraint>)) -> usize {
     key.len()
         + match constraint {
-            Some(Constraint::Tag(text) | Constraint::Lark(text)) => text.len(),
+            Some(Constraint::Tag(text) | Constraint::Lark(text) | Constraint::Gbnf(text)) => text.len(),
             Some(Constraint::Json(_)) => key.len(),
             Some(Constraint::AsSent | Constraint::Free) | None => 0,
         }

@@ -25,6 +25,7 @@ use self::memory::Memory;
 use crate::capabilities::{Capabilities, Notation, Waits};
 use crate::config::{GrammarBackend, ServeConfig};
 use crate::error::ApiError;
+use crate::gbnf;
 use crate::request::{Asked, ChatRequest};
 
 /// The structured output for a backend.
@@ -41,6 +42,8 @@ pub enum Constraint {
     Tag(Arc<str>),
     /// A grammar, as text for llguidance.
     Lark(Arc<str>),
+    /// A grammar of llama.cpp.
+    Gbnf(Arc<str>),
 }
 
 impl Constraint {
@@ -51,7 +54,7 @@ impl Constraint {
             Self::Free => None,
             Self::Json(schema) => Some(json!({"json": schema})),
             Self::Tag(tag) => Some(json!({"structural_tag": &**tag})),
-            Self::Lark(grammar) => Some(json!({"grammar": &**grammar})),
+            Self::Lark(grammar) | Self::Gbnf(grammar) => Some(json!({"grammar": &**grammar})),
         };
         body.remove("response_format");
         body.remove("structured_outputs");
@@ -139,6 +142,11 @@ impl Constrainer {
     pub fn form(&self, request: &ChatRequest, start: Start) -> Result<Form, ApiError> {
         let asked = Asked::of(request)?;
         let (gates, thought) = self.thought(request, start);
+        if asked == Asked::Other && !request.demands_calls() && self.can.gbnf {
+            // It can only stand behind the thought.
+            let (constraint, later) = (expression(request)?, thought != Thought::Outside);
+            return Ok(Form { constraint: if later { Constraint::Free } else { constraint }, waits: false, later });
+        }
         if self.notation.is_none() {
             self.warn_of_silence(request);
             // From the first token on, a constrained answer would leave no thought, and would be read as one.
@@ -289,6 +297,24 @@ impl Constrainer {
             tracing::warn!("{message}; such requests are answered without a constraint");
         }
     }
+}
+
+/// What holds an answer to what the client asks of it beside JSON, in GBNF.
+fn expression(request: &ChatRequest) -> Result<Constraint, ApiError> {
+    let outputs = request.sampling.others.get("structured_outputs");
+    if let Some(grammar) = outputs.and_then(gbnf::of) {
+        return Ok(Constraint::Gbnf(grammar?.into()));
+    }
+    if outputs.is_some_and(|outputs| outputs.get("grammar").is_some_and(Value::is_string)) {
+        return Ok(Constraint::AsSent);
+    }
+    let field = if outputs.is_some_and(|outputs| outputs.get("structural_tag").is_some()) {
+        "structured_outputs.structural_tag"
+    } else {
+        "response_format"
+    };
+    Err(ApiError::bad_field(field, format!("`{field}` is refused: llama.cpp knows no structural tags"))
+        .hint("ask for a JSON schema, an expression, a choice or a grammar in GBNF"))
 }
 
 /// The error for a request without a grammar.

@@ -20,6 +20,9 @@ use crate::request::ChatRequest;
 /// each time would cause thousands.
 const MOST_ENDS: u32 = 16;
 
+/// How far the seeds of an answer's requests are apart: further than those of all answers to a request.
+const SEED_STEP: i64 = 1009;
+
 /// The output of an answer so far.
 #[derive(Default)]
 struct Written {
@@ -73,6 +76,8 @@ pub(super) struct Continuation {
     before: u64,
     /// Number of forced ends of thoughts.
     ends: u32,
+    /// How often the rest was asked for.
+    asked: i64,
 }
 
 impl Continuation {
@@ -97,6 +102,7 @@ impl Continuation {
             was: (false, false),
             before: 0,
             ends: 0,
+            asked: 0,
         }
     }
 
@@ -129,8 +135,8 @@ impl Continuation {
         });
     }
 
-    /// Whether tokens still wait for their text where the backend says this, and nothing more of its answer comes; they are to be
-    /// read first.
+    /// Whether tokens still wait for their text where the backend says this, and nothing more of its answer comes; they
+    /// are to be read first.
     pub(super) fn holds(&mut self, next: Option<&Result<Piece, BackendError>>) -> bool {
         match next {
             Some(Ok(Piece::Stopped { at, .. })) if at.as_ref().is_some_and(Value::is_string) => self.aligner.cut_off(),
@@ -253,6 +259,9 @@ impl Continuation {
         }
         let mut request = ChatRequest::clone(&self.job.request);
         request.sampling.max_tokens = Some(most - used);
+        // With the same numbers a server would choose behind the old text what it has chosen at its beginning.
+        self.asked += 1;
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.saturating_add(self.asked * SEED_STEP));
         request.sampling.min_tokens = request.sampling.min_tokens.saturating_sub(used);
         let request = Arc::new(request);
         let (constrainer, asked) = (Arc::clone(&self.all.constrainer), Arc::clone(&request));

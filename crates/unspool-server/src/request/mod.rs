@@ -5,6 +5,7 @@ mod form;
 pub(crate) mod images;
 mod offered;
 mod tools;
+mod turns;
 
 use std::sync::Arc;
 
@@ -79,6 +80,8 @@ pub struct ChatRequest {
 pub struct Sampling {
     /// Maximum tokens.
     pub max_tokens: Option<u64>,
+    /// The request says so under the older name, `max_tokens`.
+    pub by_older_name: bool,
     /// Minimum tokens.
     pub min_tokens: u64,
     /// Makes it reproducible.
@@ -391,7 +394,8 @@ pub(crate) fn stops(stop: Option<OneOrMany>) -> Vec<String> {
 
 fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, ApiError> {
     let older = count("max_tokens", body.max_tokens, 1)?;
-    let max_tokens = count("max_completion_tokens", body.max_completion_tokens, 1)?.or(older);
+    let newer = count("max_completion_tokens", body.max_completion_tokens, 1)?;
+    let (max_tokens, by_older_name) = (newer.or(older), newer.is_none() && older.is_some());
     let mut min_tokens = count("min_tokens", body.min_tokens, 0)?.unwrap_or(0);
     if let Some(max) = max_tokens
         && min_tokens > max
@@ -411,7 +415,7 @@ fn sampling(body: &ChatBody, object: Map<String, Value>) -> Result<Sampling, Api
     let others =
         object.into_iter().filter(|(key, value)| !OWN_FIELDS.contains(&key.as_str()) && !value.is_null()).collect();
     let (seed, stop) = (body.seed, stops(body.stop.clone()));
-    Ok(Sampling { max_tokens, min_tokens, seed, stop, thinking_budget, wishes, others })
+    Ok(Sampling { max_tokens, by_older_name, min_tokens, seed, stop, thinking_budget, wishes, others })
 }
 
 fn thinking_budget(object: &Map<String, Value>) -> Result<Option<u64>, ApiError> {

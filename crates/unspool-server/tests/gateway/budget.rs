@@ -41,6 +41,11 @@ async fn the_gateway_ends_thoughts_in_front_of_every_kind_of_server() {
         assert!(!first.to_string().contains("thinking_token_budget"), "{kind}: the server is not to keep it");
         let written = thought.len() as u64 + 1;
         let (prompt, most) = second(again);
+        let seed = |body: &Value| {
+            let paths = ["/seed", "/sampling_params/sampling_seed", "/parameters/seed"];
+            paths.iter().find_map(|path| body.pointer(path)).and_then(Value::as_i64)
+        };
+        assert_eq!((seed(first), seed(again)), (Some(3), Some(1012)), "{kind}: the rest is not chosen alike");
         assert_eq!(most, 60 - written, "{kind}");
         let end = format!("<think>\n{thought}</think>");
         match prompt {

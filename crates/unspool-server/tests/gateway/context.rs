@@ -45,9 +45,13 @@ async fn answer(State(server): State<Arc<Server>>, uri: Uri, body: String) -> Re
         return StatusCode::BAD_GATEWAY.into_response();
     };
     let said = match (uri.path(), server.kind) {
-        ("/v1/models", RemoteKind::LlamaCpp) => json!({"data": [{"id": "m", "meta": {"n_ctx_train": 131_072}}]}),
+        ("/v1/models", RemoteKind::LlamaCpp | RemoteKind::Chat) => {
+            json!({"data": [{"id": "m", "meta": {"n_ctx_train": 131_072}}]})
+        }
         ("/v1/models", _) => json!({"object": "list", "data": [{"id": "far", "max_model_len": length}]}),
-        ("/props", RemoteKind::LlamaCpp) => json!({"default_generation_settings": {"n_ctx": length}}),
+        ("/props", RemoteKind::LlamaCpp | RemoteKind::Chat) => {
+            json!({"default_generation_settings": {"n_ctx": length}})
+        }
         ("/info", RemoteKind::Tgi) => json!({"max_total_tokens": length}),
         ("/v1/completions" | "/generate" | "/generate_stream" | "/completion", kind) => {
             let body = serde_json::from_str(&body).expect("the body is JSON");
@@ -65,7 +69,7 @@ async fn answer(State(server): State<Arc<Server>>, uri: Uri, body: String) -> Re
     said.to_string().into_response()
 }
 
-/// The number of tokens that a server was told to write at most.
+/// The maximum number of tokens in the request to a server.
 fn most(kind: RemoteKind, sent: &Value) -> u64 {
     let number = match kind {
         RemoteKind::Sglang => &sent["sampling_params"]["max_new_tokens"],
@@ -104,6 +108,19 @@ async fn an_answer_gets_the_room_that_the_backend_leaves() {
         assert_eq!(gateway.post("/v1/chat/completions", &plain_chat(long)).await.status(), 400, "{kind}");
         gateway.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_chat_server_that_is_a_llamacpp_is_asked_too() {
+    let (_, url) = Server::start(RemoteKind::Chat, 2000).await;
+    let backend = BackendSpec::Remote { kind: RemoteKind::Chat, urls: vec![url] };
+    let gateway = Gateway::start(ServeConfig { backend, ..ServeConfig::default() }).await;
+    let refused = gateway.post("/v1/chat/completions", &plain_chat(json!({"max_tokens": 2001}))).await;
+    assert_eq!(
+        (refused.status().as_u16(), &json_of(refused).await["error"]["code"]),
+        (400, &json!("context_length_exceeded"))
+    );
+    gateway.stop().await;
 }
 
 #[tokio::test]

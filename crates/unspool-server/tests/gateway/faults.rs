@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use unspool_server::{BackendSpec, RemoteKind, ServeConfig};
 
-use crate::common::{Gateway, json_of, pair, replaying, with};
+use crate::common::{Gateway, json_of, pair, plain_chat, replaying, with};
 use crate::told::{Told, text_of, told};
 
 /// What a backend does with one request, in order; then it closes the connection.
@@ -104,7 +104,7 @@ async fn request_of(stream: &mut TcpStream) -> Option<bool> {
     Some(head.starts_with("post"))
 }
 
-/// The head of a stream whose body has an end of its own, so that it can be told from a broken one.
+/// The head of a stream whose body marks its own end, which distinguishes it from a broken one.
 fn begin() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()
 }
@@ -238,6 +238,33 @@ async fn a_failure_in_the_middle_is_told_behind_what_was_said() {
         join_all(each).await;
         gateway.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_a_server_has_just_closed_is_no_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+    let url = format!("http://{}", listener.local_addr().expect("a listener has an address"));
+    // Answers once on each connection, as if it kept it, and closes it when it is asked again.
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                if request_of(&mut stream).await == Some(true) {
+                    let body = "{\"choices\": [{\"text\": \"Aye.\", \"finish_reason\": \"stop\"}]}";
+                    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+                    let _ = stream.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes()).await;
+                    request_of(&mut stream).await;
+                } else {
+                    let _ = stream.write_all(&refusal(404, "{}")).await;
+                }
+            });
+        }
+    });
+    let gateway = before(vec![url], ServeConfig { backend_health_interval: 0, ..ServeConfig::default() }).await;
+    for number in 0..4 {
+        let answer = gateway.post("/v1/chat/completions", &plain_chat(json!({}))).await;
+        assert_eq!(answer.status(), 200, "{number}: {}", answer.text().await.unwrap_or_default());
+    }
+    gateway.stop().await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A conversation that is too long is told in the words that each API's clients look for, whoever finds it out.
+//! The error for a conversation that is too long has the wording that each API's clients look for, whoever detects it.
 
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
@@ -51,7 +51,24 @@ async fn what_the_gateway_counts_is_told() {
     assert!(
         words.starts_with("input length and `max_tokens` exceed context limit: ") && words.ends_with(" + 201 > 200")
     );
+    // The field is named as the client named it.
+    for field in ["max_tokens", "max_completion_tokens"] {
+        let told = json_of(gateway.post("/v1/chat/completions", &plain_chat(json!({field: 201}))).await).await;
+        assert_eq!(told["error"]["param"], field, "{told}");
+    }
     gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_field_that_a_backend_names_is_passed_on() {
+    let body = json!({"error": {"message": "top_k must be -1 or more", "param": "top_k", "code": 400}});
+    let answer = move |_: &str| (StatusCode::BAD_REQUEST, body.to_string()).into_response();
+    let url = server_of(answer).await;
+    let backend = BackendSpec::Remote { kind: RemoteKind::Vllm, urls: vec![url] };
+    let config = ServeConfig { backend, chat_template: Some("chatml".to_owned()), ..ServeConfig::default() };
+    let gateway = Gateway::start(config).await;
+    let told = json_of(gateway.post("/v1/chat/completions", &plain_chat(json!({"top_k": -7}))).await).await;
+    assert_eq!((&told["error"]["param"], &told["error"]["code"]), (&json!("top_k"), &json!(400)), "{told}");
 }
 
 #[tokio::test]

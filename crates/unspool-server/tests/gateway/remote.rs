@@ -290,7 +290,8 @@ async fn an_answer_that_nobody_has_seen_is_begun_anew_elsewhere() {
             let parts = if path == "/v1/chat/completions" { 1 } else { 2 };
             assert_eq!((read(output).as_array().map(Vec::len), read(tokens)), (Some(parts), json!(27)), "{answer}");
         }
-        assert_eq!(broken.seen().len(), 1, "{path}");
+        // A check of its health may come in between, and says that it is well.
+        assert!((1..=2).contains(&broken.seen().len()), "{path}");
     }
     // Alone it fails, as there is no other server.
     let alone = Gateway::start(remote(RemoteKind::Vllm, vec![breaking])).await;
@@ -342,6 +343,11 @@ async fn without_the_model_the_server_makes_the_prompt() {
         let kwargs = json!({"mood": "calm", "reasoning_effort": "high", "enable_thinking": true});
         assert_eq!((&seen[0].1["messages"], &seen[0].1["chat_template_kwargs"]), (&body["messages"], &kwargs));
         assert_eq!(seen.last().expect("it was asked").1["prompt"], prompt, "{kind}");
+        if kind == RemoteKind::Vllm {
+            // Its tokens are counted there as well.
+            let counted = gateway.post("/v1/messages/count_tokens", &plain_chat(json!({}))).await;
+            assert_eq!(json_of(counted).await["input_tokens"], 3);
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::history;
 use super::types::{Choice, MessagesBody, OutputConfig, Thinking};
+use super::{changes, history};
 use crate::api::alias;
 use crate::error::ApiError;
 use crate::hosted::{Ignored, is_hosted};
@@ -52,8 +52,7 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
 }
 
 /// The chat request. `answered`: whether the request must limit the answer, as everything but counting does. `images`:
-/// whether images are allowed.
-/// whether images may be.
+/// whether images are allowed. whether images may be.
 pub(super) fn chat_body(
     body: Map<String, Value>,
     parsed: MessagesBody,
@@ -83,7 +82,8 @@ pub(super) fn chat_body(
     if let Some(stops) = parsed.stop_sequences {
         chat.insert("stop".to_owned(), stops.into());
     }
-    tools(parsed.tools, parsed.tool_choice, &mut chat, &mut ignored)?;
+    let offered = changes::applied(parsed.tools.unwrap_or_default(), &parsed.messages)?;
+    tools(&offered, parsed.tool_choice, &mut chat, &mut ignored)?;
     let messages = history::messages(parsed.system.as_ref(), &parsed.messages, images)?;
     // As in Anthropic's API, the model continues a last message of the assistant.
     let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
@@ -173,12 +173,11 @@ fn thinking(
 }
 
 fn tools(
-    tools: Option<Vec<Value>>,
+    tools: &[Value],
     choice: Option<Choice>,
     chat: &mut Map<String, Value>,
     ignored: &mut Ignored,
 ) -> Result<(), ApiError> {
-    let tools = tools.unwrap_or_default();
     let kind = |tool: &Value| tool.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     tools.iter().map(kind).filter(|kind| is_hosted(kind)).for_each(|kind| ignored.note(&kind));
     let own = tools.iter().enumerate().filter(|(_, tool)| !is_hosted(&kind(tool)));

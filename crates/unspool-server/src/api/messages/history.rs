@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::changes::is_change;
 use super::types::InputMessage;
 use crate::api::envelope::own_id;
 use crate::error::ApiError;
@@ -41,6 +42,7 @@ fn add_system(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), 
             // Some clients put a line there that changes with each request, so that no prompt would share a prefix.
             "text" if block.text("text").starts_with("x-anthropic-billing-header") => {}
             "text" => text.push_str(block.text("text")),
+            kind if is_change(kind) => {}
             _ => return Err(block.refused("a system text")),
         }
     }
@@ -58,7 +60,7 @@ fn user(content: &Value, place: &str, images: bool, out: &mut Vec<Value>) -> Res
             "search_result" | "document" => parts.push(json!({"type": "text", "text": document(&block)?})),
             "image" if images => parts.push(image(&block)?),
             "tool_result" => {
-                // A result is text to models; what it shows stands behind it.
+                // To models a result is text; its images follow it.
                 let mut shown = Vec::new();
                 let content = result_text(&block, images, &mut shown)?;
                 parts.append(&mut shown);
@@ -66,7 +68,7 @@ fn user(content: &Value, place: &str, images: bool, out: &mut Vec<Value>) -> Res
                     json!({"role": "tool", "tool_call_id": own_id(block.text("tool_use_id")), "content": content}),
                 );
             }
-            kind if tells_of_hosted(kind) => {}
+            kind if tells_of_hosted(kind) || is_change(kind) => {}
             _ => return Err(block.refused("a user's message")),
         }
     }
@@ -89,7 +91,7 @@ fn image(block: &Block<'_>) -> Result<Value, ApiError> {
     }
 }
 
-/// The text of a tool's result; several text blocks are lines. Images are put apart.
+/// The text of a tool's result; several text blocks become lines. Images go to `shown`.
 fn result_text(result: &Block<'_>, images: bool, shown: &mut Vec<Value>) -> Result<String, ApiError> {
     let Some(content) = result.fields.and_then(|fields| fields.get("content")).filter(|content| !content.is_null())
     else {
@@ -143,30 +145,58 @@ fn document(block: &Block<'_>) -> Result<String, ApiError> {
 }
 
 fn assistant(content: &Value, place: &str, out: &mut Vec<Value>) -> Result<(), ApiError> {
-    let (mut parts, mut calls, mut reasoning) = (Vec::new(), Vec::new(), String::new());
+    let mut turn = Turn::default();
+    let first = out.len();
     for block in blocks(content, place)? {
         match block.kind {
-            "text" => parts.push(json!({"type": "text", "text": block.text("text")})),
-            "thinking" => reasoning.push_str(block.text("thinking")),
+            "text" => {
+                turn.give(!turn.calls.is_empty(), out);
+                turn.parts.push(json!({"type": "text", "text": block.text("text")}));
+            }
+            "thinking" => {
+                turn.give(!turn.calls.is_empty() || !turn.parts.is_empty(), out);
+                turn.reasoning.push_str(block.text("thinking"));
+            }
             // Only Anthropic can read its contents.
             "redacted_thinking" => {}
-            "tool_use" => calls.push(call(&block)?),
+            "tool_use" => turn.calls.push(call(&block)?),
             kind if tells_of_hosted(kind) => {}
             _ => return Err(block.refused("an assistant's message")),
         }
     }
-    let mut message = json!({"role": "assistant"});
-    if !parts.is_empty() {
-        message["content"] = parts.into();
-    }
-    if !reasoning.is_empty() {
-        message["reasoning"] = reasoning.into();
-    }
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.into();
-    }
-    out.push(message);
+    // An empty message is one, too.
+    let is_left = out.len() == first || !turn.reasoning.is_empty() || !turn.parts.is_empty() || !turn.calls.is_empty();
+    turn.give(is_left, out);
     Ok(())
+}
+
+/// A message of the assistant: a thought, a text, calls, in this order.
+#[derive(Default)]
+struct Turn {
+    reasoning: String,
+    parts: Vec<Value>,
+    calls: Vec<Value>,
+}
+
+impl Turn {
+    /// Gives the message if it is `over`: what comes next stands behind what it has.
+    fn give(&mut self, over: bool, out: &mut Vec<Value>) {
+        if !over {
+            return;
+        }
+        let Self { reasoning, parts, calls } = std::mem::take(self);
+        let mut message = json!({"role": "assistant"});
+        if !parts.is_empty() {
+            message["content"] = parts.into();
+        }
+        if !reasoning.is_empty() {
+            message["reasoning"] = reasoning.into();
+        }
+        if !calls.is_empty() {
+            message["tool_calls"] = calls.into();
+        }
+        out.push(message);
+    }
 }
 
 fn call(block: &Block<'_>) -> Result<Value, ApiError> {

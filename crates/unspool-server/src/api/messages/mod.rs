@@ -1,6 +1,7 @@
 //! `POST /v1/messages` and `/v1/messages/count_tokens`, as in Anthropic's API. A request is translated into a chat
 //! request; the answer is the same event stream, grouped into blocks.
 
+mod changes;
 mod convert;
 pub(crate) mod error;
 mod history;

@@ -59,6 +59,16 @@ impl Http {
         self.signed(request)
     }
 
+    /// Sends a request. Where the connection breaks before anything of the answer has come, it is sent once more: the server may just
+    /// have closed a connection that had been kept.
+    pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, BackendError> {
+        let again = request.try_clone();
+        match (request.send().await, again) {
+            (Err(error), Some(again)) if broke(&error) => again.send().await.map_err(|error| fault(&error)),
+            (sent, _) => sent.map_err(|error| fault(&error)),
+        }
+    }
+
     fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         match &self.key {
             Some(key) => request.bearer_auth(key),
@@ -77,6 +87,11 @@ pub(super) async fn read_limited(mut response: reqwest::Response) -> Result<Vec<
         out.extend_from_slice(&chunk);
     }
     Ok(out)
+}
+
+/// Whether the connection was closed in the place of an answer.
+fn broke(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout() && !error.is_builder()
 }
 
 /// Converts a transport error. Omits the address, which may contain a secret.

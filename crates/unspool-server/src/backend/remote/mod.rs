@@ -35,7 +35,7 @@ use serde_json::value::RawValue;
 use unspool::Pair;
 
 use self::dialect::{Asking, Dialect};
-use self::http::{Http, fault, read_limited};
+use self::http::{Http, read_limited};
 use self::pool::{Lease, Pool};
 use super::markers::markers;
 use super::{Backend, BackendError, BackendFault, Job, Pieces, ServerState};
@@ -101,7 +101,7 @@ impl Remote {
     async fn open(&self, job: &Job, lease: &Lease) -> Result<Pieces, BackendError> {
         let body = Value::Object(self.dialect.body(job, &self.asking, &lease.facts())).to_string();
         let request = self.http.post(lease.base(), self.dialect.path(), body).header(ACCEPT, "text/event-stream");
-        let response = request.send().await.map_err(|error| constrained(fault(&error), job))?;
+        let response = self.http.send(request).await.map_err(|error| constrained(error, job))?;
         if response.status().is_success() {
             return Ok(stream::pieces(response, self.dialect.reader(job, &self.asking), self.http.silence()));
         }
@@ -115,7 +115,7 @@ impl Remote {
         let mut prompt = RenderedPrompt { turn: Some(0), complete: true, ..RenderedPrompt::default() };
         while let Some((path, body)) = rendering {
             let request = self.http.post(lease.base(), path, Value::Object(body).to_string());
-            let response = request.send().await.map_err(|error| fault(&error))?;
+            let response = self.http.send(request).await?;
             if matches!(response.status().as_u16(), 404 | 405 | 501) {
                 tracing::warn!("the backend has no `{path}`, so that it makes no prompts");
                 return Ok(None);
@@ -176,6 +176,7 @@ async fn refusal(response: reqwest::Response) -> BackendError {
     let mut error = BackendError::new(BackendFault::Refused(status), format!("the backend answered {status}: {words}"));
     if matches!(status, 400 | 413 | 422) {
         error.overflow = overflow::told(body.as_ref(), &words).map(Box::new);
+        error.param = body.as_ref().and_then(dialect::error_param);
     }
     match status {
         401 | 403 => error.hint("the gateway's key for the backend is set with --backend-api-key"),
@@ -287,7 +288,7 @@ impl Backend for Remote {
         Box::pin(async {
             let lease = self.pool.lease(&[])?;
             let list = async {
-                let response = self.http.get(lease.base(), "/v1/models").send().await.map_err(|error| fault(&error))?;
+                let response = self.http.send(self.http.get(lease.base(), "/v1/models")).await?;
                 let body = read_limited(response).await?;
                 serde_json::from_slice(&body).map_err(|error| {
                     BackendError::new(
@@ -312,7 +313,7 @@ impl Backend for Remote {
                 None => body,
             };
             let request = self.http.post(lease.base(), "/v1/completions", body);
-            Some(request.send().await.map(|response| pass_back(response, lease)).map_err(|error| fault(&error)))
+            Some(self.http.send(request).await.map(|response| pass_back(response, lease)))
         })
     }
 }

@@ -32,6 +32,11 @@ impl Dialect for Chat {
         "/v1/models"
     }
 
+    fn facts(&self) -> &'static [&'static str] {
+        // The second one is llama.cpp's.
+        &["/v1/models", "/props", "/version"]
+    }
+
     fn body(&self, job: &Job, asking: &Asking, facts: &ServerFacts) -> Map<String, Value> {
         let (request, sampling) = (&*job.request, job.sampling());
         let mut body = sampling.others.clone();

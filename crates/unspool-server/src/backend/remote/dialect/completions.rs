@@ -22,6 +22,7 @@ pub(super) struct Completions {
 const VLLM: Capabilities = Capabilities {
     notations: &[Notation::Tag, Notation::Lark, Notation::Json],
     notation_hint: "leave the flag out: the backend is then told what it reads",
+    gbnf: false,
     continues: true,
     fills_context: false,
     waits: Waits::ByFlag,
@@ -37,6 +38,7 @@ const VLLM: Capabilities = Capabilities {
 const PLAIN: Capabilities = Capabilities {
     notations: &[],
     notation_hint: "leave the flag out; for a server that is a vLLM or an SGLang name its own kind in --backend",
+    gbnf: false,
     continues: true,
     fills_context: false,
     waits: Waits::Never,

@@ -34,6 +34,7 @@ impl Dialect for LlamaCpp {
             // A llama.cpp without llguidance exits when it receives such a grammar, so `auto` does not try.
             notations: &[Notation::Json, Notation::Lark],
             notation_hint: "guidance goes with a llama.cpp that is built with LLAMA_LLGUIDANCE; leave the flag out for any other",
+            gbnf: true,
             continues: true,
             fills_context: true,
             probabilities: true,
@@ -115,7 +116,7 @@ fn constrain(job: &Job, body: &mut Map<String, Value>) {
             body.insert("json_schema".to_owned(), schema.clone());
         }
         // The server recognises it by its first line.
-        Constraint::Lark(grammar) => {
+        Constraint::Lark(grammar) | Constraint::Gbnf(grammar) => {
             body.insert("grammar".to_owned(), json!(&**grammar));
         }
         Constraint::Free | Constraint::Tag(_) => {}

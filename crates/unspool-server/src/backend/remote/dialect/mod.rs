@@ -187,6 +187,13 @@ fn broken_off(error: Option<&Value>) -> Result<(), BackendError> {
     }
 }
 
+/// The field that an error body names.
+pub(super) fn error_param(error: &Value) -> Option<String> {
+    let param = error.get("error").unwrap_or(error).get("param")?.as_str()?;
+    let fits = !param.is_empty() && param.len() < 80 && param.chars().all(|letter| letter.is_ascii_graphic());
+    fits.then(|| param.to_owned())
+}
+
 /// The message in an error body, in the shapes that servers use.
 pub(super) fn error_message(error: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -111,7 +111,7 @@ fn constrain(job: &Job, params: &mut Map<String, Value>) {
         Constraint::Json(schema) => ("json_schema", schema.to_string()),
         Constraint::Tag(tag) => ("structural_tag", (**tag).to_owned()),
         // The field accepts either notation; an llguidance grammar identifies itself.
-        Constraint::Lark(grammar) => ("ebnf", (**grammar).to_owned()),
+        Constraint::Lark(grammar) | Constraint::Gbnf(grammar) => ("ebnf", (**grammar).to_owned()),
     };
     params.insert(field.to_owned(), text.into());
 }

@@ -87,11 +87,15 @@ fn grammar(job: &Job) -> Option<Value> {
     match &job.form.constraint {
         Constraint::AsSent => {
             let outputs = job.sampling().others.get("structured_outputs");
-            let regex = || Some(json!({"type": "regex", "value": outputs?.get("regex")?}));
+            let choice = || {
+                let texts = outputs?.get("choice")?.as_array()?.iter().filter_map(Value::as_str);
+                Some(json!(texts.map(regex_syntax::escape).collect::<Vec<_>>().join("|")))
+            };
+            let regex = || Some(json!({"type": "regex", "value": outputs?.get("regex").cloned().or_else(choice)?}));
             schema(job).map(|schema| json(&schema)).or_else(regex)
         }
         Constraint::Json(schema) => Some(json(schema)),
-        Constraint::Free | Constraint::Tag(_) | Constraint::Lark(_) => None,
+        Constraint::Free | Constraint::Tag(_) | Constraint::Lark(_) | Constraint::Gbnf(_) => None,
     }
 }
 
