@@ -105,7 +105,7 @@ impl Parser {
         let (state, message, spans): (unspool::Snapshot, unspool::Message, Spans) =
             serde_json::from_slice(&snapshot.bytes)
                 .map_err(|error| Fault::new("snapshot", format!("the snapshot cannot be read: {error}")))?;
-        self.core.restore(state).map_err(|error| Fault::new("snapshot", error))?;
+        self.core.restore(state).map_err(Fault::from)?;
         self.message = message;
         self.spans = spans;
         Ok(())
