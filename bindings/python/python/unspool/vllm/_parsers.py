@@ -191,7 +191,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     def _fields_of_calls(self, request: Any) -> dict[str, Any]:
         """The same for an output. Callers of a tool parser want calls even if the tools are unknown: `none` is only the default then."""
         fields = self._fields(request)
-        if not fields["tools"]:
+        if not getattr(request, "tools", None):
             fields |= {"tool_choice": None, "calls_wanted": True}
         return fields
 
