@@ -37,6 +37,7 @@ pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
 /// implicit end, such as the opener of a call, is content itself: it begins at `content`, and the token before
 /// `constraint` completed it. Those tokens came before the grammar applied, so feed them to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReasoningEnd {
     /// The first token that is not reasoning: the grammar reads from here.
     pub content: u64,
@@ -108,6 +109,7 @@ pub enum FinishReason {
 
 /// The result of a finished reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finish {
     /// For the client: `stop`, `length`, `tool_calls`.
     pub reason: FinishReason,

@@ -19,6 +19,7 @@
 
 mod avoid;
 mod calls;
+#[cfg(feature = "response-template")]
 mod checkpoint;
 mod ebnf;
 mod elements;
@@ -197,6 +198,7 @@ impl Pair {
             Place::root(schema, &budget).take()?;
         }
         let mut rules = Rules::new(&budget);
+        #[cfg(feature = "response-template")]
         if let Some(spec) = &plan.checkpoint {
             let root = checkpoint::reply(spec, calling.map(|_| &functions[..]), wish, &mut rules)?;
             return finished(root, rules, options.with_thought);
