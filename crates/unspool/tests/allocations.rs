@@ -69,6 +69,20 @@ const INPUTS: &[(&str, u64, Make)] = &[
     }),
 ];
 
+/// Allocations for one short call, in the syntax that takes the most: its name, id, key and state.
+const CALL: u64 = 22;
+
+/// So many short calls.
+fn calls(count: usize) -> Message {
+    let call = |i: usize| ToolCall {
+        name: "note".into(),
+        arguments: json!({"text": format!("berth {}", i % 10)}).to_string(),
+        complete: true,
+        ..ToolCall::default()
+    };
+    Message { tool_calls: (0..count).map(call).collect(), ..Message::default() }
+}
+
 /// The pair of a name and a partner of its own.
 fn pair(half: Half, name: &str) -> Option<Pair> {
     let registry = Registry::builtin();
@@ -109,7 +123,7 @@ fn streamed(pair: &Pair, request: &Request, text: &str) -> (u64, u64) {
     });
     parser.finish(None, &mut sink);
     // A list may be markup for the most part.
-    assert!(8 * bytes > text.len(), "{bytes} bytes of {text}");
+    assert!(20 * bytes > text.len(), "{bytes} bytes of {text}");
     (borders.len() as u64 - 1, allocated.count_total.saturating_sub(DIAGNOSTIC * diagnostics))
 }
 
@@ -134,5 +148,22 @@ fn tokens_take_no_memory_of_their_own() {
         }
     }
     assert!(runs > 600, "{runs} runs");
+    assert!(faults.is_empty(), "{} take memory\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn a_short_call_takes_little_memory() {
+    let (registry, request) = (Registry::builtin(), request());
+    let mut faults = Vec::new();
+    for name in registry.names(Half::Tools) {
+        let Some(pair) = pair(Half::Tools, &name) else { continue };
+        let written = [20, 120].map(|count| pair.render(&calls(count), &request).ok());
+        let [Some(few), Some(many)] = written else { continue };
+        let (few, many) = (streamed(&pair, &request, &few), streamed(&pair, &request, &many));
+        let allocations = many.1.saturating_sub(few.1);
+        if allocations > 100 * CALL {
+            faults.push(format!("{name}: {allocations} allocations for 100 calls more, of {} tokens", many.0 - few.0));
+        }
+    }
     assert!(faults.is_empty(), "{} take memory\n{}", faults.len(), faults.join("\n"));
 }

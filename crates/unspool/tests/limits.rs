@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use unspool::{
-    Delta, DiagnosticKind, Finish, FinishReason, Half, Limit, Limits, Message, Pair, Prompt, Registry, Request, Setup,
-    Vocabulary,
+    Delta, DiagnosticKind, Event, Finish, FinishReason, Half, Limit, Limits, Message, Pair, Prompt, Registry, Request,
+    Setup, Sink as _, Vocabulary,
 };
 
 fn pair(reasoning: &str, tools: &str) -> Pair {
@@ -197,4 +197,34 @@ fn a_long_list_of_elements_is_a_whole_call() {
     assert!(message.diagnostics.is_empty() && message.tool_calls[0].complete, "{:?}", message.diagnostics);
     let read: Value = serde_json::from_str(&message.tool_calls[0].arguments).expect("JSON");
     assert_eq!(read["levels"].as_array().map(Vec::len), Some(16_000));
+}
+
+/// Characters that JSON escapes come in runs, and a run is few events, however long: each costs a line or a frame somewhere.
+#[test]
+fn a_megabyte_of_line_breaks_is_few_events() {
+    const RUN: usize = 1 << 20;
+    let breaks = "\n".repeat(RUN);
+    for (tools, before, after) in [
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx", "x\n</parameter>\n</function>\n</tool_call>"),
+        ("hermes", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x", "x\"}}\n</tool_call>"),
+        ("pythonic", "[f(a='''x", "x''')]"),
+        ("gemma4", "<|tool_call>call:f{a:<|\"|>x", "x<|\"|>}<tool_call|>"),
+    ] {
+        let mut parser = pair("", tools).parser(&request(), Prompt::Unknown).expect("a parser");
+        let (mut message, mut events, mut bytes) = (Message::default(), 0, 0);
+        for text in [before, &breaks, after] {
+            let mut sink = |event: Event<'_>| {
+                if let Event::CallArguments { json, .. } = &event {
+                    (events, bytes) = (events + 1, bytes + json.len());
+                }
+                message.event(event);
+            };
+            parser.push(Delta::text(text), &mut sink);
+        }
+        parser.finish(None, &mut message);
+        let [call] = &message.tool_calls[..] else { panic!("{tools}: {} calls", message.tool_calls.len()) };
+        let arguments: Value = serde_json::from_str(&call.arguments).expect("it is JSON");
+        assert_eq!(arguments["a"].as_str().map(str::len), Some(RUN + 2), "{tools}");
+        assert!(bytes >= 2 * RUN && events <= RUN / 16, "{tools}: {events} events for {bytes} bytes");
+    }
 }

@@ -13,7 +13,7 @@ use super::state::{Call, Late, Mode, OpenCall, Origin, Place};
 use super::{Flow, Go, ids};
 
 /// A complete header: the call's data, and the bytes of the header.
-pub(crate) struct CallHeader {
+pub(crate) struct CallHeader<'w> {
     pub(crate) form: FormId,
     /// It opens a block.
     pub(crate) block: bool,
@@ -23,7 +23,7 @@ pub(crate) struct CallHeader {
     pub(crate) closed: bool,
     pub(crate) origin: Origin,
     /// All bytes of the header, including the white space before it.
-    pub(crate) raw: String,
+    pub(crate) raw: &'w str,
     /// Offset of `raw` in the output.
     pub(crate) start: u64,
     /// Attributes without a meaning, as ranges of `raw`.
@@ -157,7 +157,7 @@ impl Out for Writer<'_> {
 
 impl Flow<'_> {
     /// The name is known: announces the call to the client, unless the request wants none.
-    pub(crate) fn announce(&mut self, opened: &CallHeader, machine: BodyMachine) {
+    pub(crate) fn announce(&mut self, mut opened: CallHeader<'_>, machine: BodyMachine) {
         let origin = opened.origin;
         let opener = self.offset(self.pos).saturating_sub((opened.raw.len() - origin.lead) as u64);
         self.tokens.open_gate(opener, self.offset(self.pos));
@@ -165,7 +165,7 @@ impl Flow<'_> {
         if self.request_options.mute || self.s.calls_seen >= self.limits.calls {
             if origin.place.thinks() {
                 self.s.thought_done = true;
-                self.lose_lead(opened, lead);
+                self.lose_lead(&opened, lead);
             }
             let edges = self.tables.words.edges && origin.place.has_edges();
             let from = match lead.rfind('\n') {
@@ -186,7 +186,7 @@ impl Flow<'_> {
         }
         let given_back = self.request_options.incomplete == IncompleteCalls::Text && !origin.place.thinks();
         if !given_back {
-            self.lose_lead(opened, lead);
+            self.lose_lead(&opened, lead);
         }
         self.decide_thought();
         let in_block = opened.block || self.s.in_block;
@@ -196,8 +196,8 @@ impl Flow<'_> {
         let start = opened.start + origin.lead as u64;
         let lead = given_back.then(|| (std::mem::take(&mut self.s.pending) + lead, origin.fresh));
         let mut call = Call { form: opened.form, in_block, machine, open: None, start, from: start, raw, lead };
-        self.announce_call(&mut call, &opened.name, opened.id.clone());
-        self.tell_header(opened);
+        self.announce_call(&mut call, std::mem::take(&mut opened.name), opened.id.take());
+        self.tell_header(&opened);
         if opened.closed {
             self.write(&mut call, "{}");
             self.close_call(&mut call, true);
@@ -209,7 +209,7 @@ impl Flow<'_> {
     }
 
     /// Drops white space before a call; it is the edge of the piece that ends here.
-    fn lose_lead(&mut self, opened: &CallHeader, lead: &str) {
+    fn lose_lead(&mut self, opened: &CallHeader<'_>, lead: &str) {
         let Origin { place, fresh, .. } = opened.origin;
         if place.thinks() {
             self.tokens.reason(opened.start, opened.start + lead.len() as u64);
@@ -229,7 +229,7 @@ impl Flow<'_> {
     }
 
     /// Reports parts of a header that have no meaning or repeat.
-    fn tell_header(&mut self, opened: &CallHeader) {
+    fn tell_header(&mut self, opened: &CallHeader<'_>) {
         let place = |from: usize| opened.start + from as u64;
         for &(from, to) in &opened.unplaced {
             let why = "this part of the header of a call means nothing";
@@ -256,27 +256,28 @@ impl Flow<'_> {
         }
     }
 
-    fn announce_call(&mut self, call: &mut Call, name: &str, id: Option<String>) {
-        let name = self.plain_name(name);
+    fn announce_call(&mut self, call: &mut Call, name: String, id: Option<String>) {
+        let plain = self.plain_name(&name);
+        let name = if plain.len() < name.len() { plain.to_owned() } else { name };
         let filtered = self.request_options.only_first && self.s.calls_seen > 0;
         let index = (!filtered).then_some(self.s.calls);
-        let id = id.unwrap_or_else(|| self.call_id(name));
+        let id = id.unwrap_or_else(|| self.call_id(&name));
         self.s.calls_seen += 1;
-        let function = self.request_options.tools.position(name);
+        let function = self.request_options.tools.position(&name);
         if filtered {
-            self.report(DiagnosticKind::CallFiltered, call.start, name, "the request allows one call only");
+            self.report(DiagnosticKind::CallFiltered, call.start, &name, "the request allows one call only");
         } else if self.request_options.misses(function) {
-            self.report(DiagnosticKind::UnknownFunction, call.start, name, "the request has no function of this name");
+            self.report(DiagnosticKind::UnknownFunction, call.start, &name, "the request has no function of this name");
         } else if let Some(fault) = self.request_options.bad_schema(function) {
-            self.report(DiagnosticKind::BadSchema, call.start, name, &fault);
+            self.report(DiagnosticKind::BadSchema, call.start, &name, &fault);
         }
         let waiting = call.raw.is_some().then(String::new);
         if !filtered && waiting.is_none() {
             self.s.calls += 1;
             let header = Span::new(call.from, self.offset(self.pos));
-            self.sink.event_at(Event::CallStart { index: self.s.calls - 1, id: &id, name }, header);
+            self.sink.event_at(Event::CallStart { index: self.s.calls - 1, id: &id, name: &name }, header);
         }
-        let (name, read) = (name.to_owned(), self.offset(self.pos));
+        let read = self.offset(self.pos);
         call.open = Some(OpenCall { index, name, function, id, written: 0, full: false, waiting, read, body: read });
     }
 
@@ -337,7 +338,7 @@ impl Flow<'_> {
                 call.start = self.offset(self.pos);
                 let name = call.machine.name().to_owned();
                 let id = call.machine.id().map(str::to_owned);
-                self.announce_call(&mut call, &name, id);
+                self.announce_call(&mut call, name, id);
                 self.s.mode = Mode::Body(call);
             }
             Status::CallEnd { complete } => {

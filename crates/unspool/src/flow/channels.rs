@@ -257,7 +257,7 @@ impl Flow<'_> {
     fn function_message(&mut self, name: &str, end: usize) {
         let w = self.w;
         let start = self.offset(self.pos);
-        let raw = w[self.pos..end].to_owned();
+        let raw = &w[self.pos..end];
         let Some(form) = self.tables.message_form else {
             // This pair cannot parse calls, so the message is verbatim text, as under a request that wants none.
             self.s.place = Place::Raw;
@@ -271,7 +271,7 @@ impl Flow<'_> {
         let (name, unplaced, repeats) = (name.to_owned(), Vec::new(), Vec::new());
         let opened =
             CallHeader { form, block: false, name, id: None, closed: false, origin, raw, start, unplaced, repeats };
-        self.announce(&opened, machine);
+        self.announce(opened, machine);
     }
 
     /// The message ends, or the next header begins: returns to reading headers.

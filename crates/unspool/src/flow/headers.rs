@@ -105,7 +105,7 @@ impl Flow<'_> {
             opened.origin = origin;
             from += opened.raw.len();
             self.pos = start + from;
-            self.announce(&opened, machine);
+            self.announce(opened, machine);
             let lead = blanks(&raw.as_bytes()[from..]);
             origin = Origin { place: self.s.place, fresh: self.s.fresh, lead, first: lead };
         }
@@ -113,7 +113,12 @@ impl Flow<'_> {
     }
 
     /// The contents of a header that occurs once or more; its bytes are `raw[from..]` up to its last end.
-    fn opened(&self, same: &[Header], from: usize, (start, raw): (usize, &str)) -> (CallHeader, BodyMachine) {
+    fn opened<'w>(
+        &self,
+        same: &[Header],
+        from: usize,
+        (start, raw): (usize, &'w str),
+    ) -> (CallHeader<'w>, BodyMachine) {
         let alternatives = &self.tables.alternatives;
         let last = &same[same.len() - 1];
         let form = alternatives[last.alternative].form;
@@ -136,7 +141,7 @@ impl Flow<'_> {
             id: last.id.clone(),
             closed: last.cursor.closed,
             origin: Origin::default(),
-            raw: raw[from..last.cursor.pos].to_owned(),
+            raw: &raw[from..last.cursor.pos],
             start: self.offset(start + from),
             unplaced: shift(&unplaced),
             repeats: shift(&again),

@@ -213,15 +213,17 @@ impl Flow<'_> {
         let mut held_arguments = held_arguments;
         if step.status == Status::Named && !held_arguments.machine.name().is_empty() {
             let start = self.offset(self.pos);
-            let raw = self.w[self.pos..self.pos + held_arguments.read].to_owned();
+            let w = self.w;
+            let raw = &w[self.pos..self.pos + held_arguments.read];
             self.pos += held_arguments.read;
             let (name, id) = (held_arguments.machine.name().to_owned(), held_arguments.machine.id().map(str::to_owned));
             let Alternative { form, block, .. } = tables.alternatives[held_arguments.alternative];
             let (origin, block) = (held_arguments.origin, block.is_some());
-            let held_arguments = *held_arguments;
-            let (unplaced, repeats) = (Vec::new(), held_arguments.repeats);
+            let machine = mem::replace(&mut held_arguments.machine, tables.forms[form].body.machine());
+            let (unplaced, repeats) = (Vec::new(), mem::take(&mut held_arguments.repeats));
+            self.s.spare.keep(held_arguments);
             let opened = CallHeader { form, block, name, id, closed: false, origin, raw, start, unplaced, repeats };
-            self.announce(&opened, held_arguments.machine);
+            self.announce(opened, machine);
         } else if held_arguments.next.is_empty() {
             self.retreat_early(&mut held_arguments);
             self.s.spare.keep(held_arguments);
