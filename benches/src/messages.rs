@@ -7,7 +7,7 @@ use unspool::{Message, ToolCall};
 pub(crate) struct Input {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// The message, of about so many bytes.
+    /// The message, of about this many bytes.
     make: fn(usize) -> Message,
 }
 

@@ -14,13 +14,13 @@ use crate::trial::{Outcome, Patience, Reply, Trial, Way, allocations_of, run_all
 
 /// Bytes of the reply that is read together with its request.
 const REPLY: usize = 8_000;
-/// Bytes of the prompt that a parser is told.
+/// Bytes of the prompt that a parser gets.
 const PROMPT: usize = 8_000;
 
 /// What all rows share.
 pub(crate) struct Task<'a> {
     pub(crate) inputs: Vec<&'a Input>,
-    /// About so many tokens each.
+    /// About this many tokens each.
     pub(crate) tokens: usize,
     pub(crate) patience: Patience,
     pub(crate) tools: Value,
@@ -62,7 +62,7 @@ pub(crate) struct Times {
 pub(crate) struct RequestCost {
     /// A parser for a request that is read already.
     pub(crate) parser: Duration,
-    /// The same, told a long prompt.
+    /// The same with a long prompt.
     pub(crate) prompted: Duration,
     /// Request, parser and a whole reply, by each contestant.
     pub(crate) unspool: Outcome,

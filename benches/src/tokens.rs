@@ -96,7 +96,7 @@ impl<'a> Tokens<'a> {
         self.ids.len()
     }
 
-    /// Deltas of so many tokens each.
+    /// Deltas of this many tokens each.
     pub(crate) fn deltas(&self, each: usize, with_ids: bool) -> Vec<Delta<'_>> {
         let mut out = Vec::new();
         let mut from = (0, 0);

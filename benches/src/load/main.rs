@@ -2,9 +2,9 @@
 //!
 //!     load [--streams 1000] [--seconds 60] [--rate 10]
 //!
-//! A model that plays known streams, and before it in turn: nothing, a proxy that looks at nothing, the gateway. For each, so many
-//! streams run at once for so many seconds, one after the other in every place, each at so many tokens a second, and every one is
-//! checked against its message byte for byte. It ends with an error if one is not what it should be, or if memory grows.
+//! A scripted model plays known streams, in turn directly, behind a plain proxy, and behind the gateway. Each run keeps
+//! `--streams` streams open for `--seconds`, each at `--rate` tokens a second, and compares every stream with its message
+//! byte for byte. The program fails if a stream differs or if memory grows.
 
 mod client;
 mod message;

@@ -7,11 +7,11 @@ use crate::trial::Outcome;
 /// In which unit a time is shown.
 #[derive(Clone, Copy)]
 pub(crate) enum Scale {
-    /// Nanoseconds, for so many tokens.
+    /// Nanoseconds, for this many tokens.
     PerToken(usize),
     /// Times of the floor.
     Ratio(Outcome),
-    /// MB/s, for so many bytes.
+    /// MB/s, for this many bytes.
     Megabytes(usize),
     Microseconds,
 }

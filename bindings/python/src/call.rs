@@ -10,10 +10,10 @@ use crate::place::Place;
 
 /// One call of a function.
 ///
-/// `arguments` is JSON text; it ends where the output was cut off if `complete` is false. `status` is `"ok"`, `"invalid_json"` (the
-/// arguments are no JSON object, or their syntax broke), `"unclosed"` (the output ended inside the call), `"unknown_tool"` or
-/// `"schema_mismatch"`; None in a call that was not parsed. `place` is where all of the call stands, `argument_places` the texts that
-/// are its arguments. Calls are equal if they say the same, wherever they were read.
+/// `arguments` is JSON text; it is cut short if `complete` is false. `status` is `"ok"`, `"invalid_json"` (the
+/// arguments are not a JSON object, or their syntax broke), `"unclosed"` (the output ended inside the call),
+/// `"unknown_tool"` or `"schema_mismatch"`; it is None if the call was not parsed. `place` is the range of the whole
+/// call, and `argument_places` are the ranges of its arguments. Places do not count when calls are compared.
 #[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
 #[derive(Debug, Clone)]
 pub(crate) struct ToolCall {
@@ -34,7 +34,7 @@ impl PartialEq for ToolCall {
 }
 
 impl ToolCall {
-    /// A call that was parsed, without what is known of its place.
+    /// A parsed call without places.
     pub(crate) fn of(call: unspool::ToolCall) -> Self {
         Self {
             id: call.id,
@@ -47,7 +47,7 @@ impl ToolCall {
         }
     }
 
-    /// A call that a parser read there.
+    /// A parsed call with its places.
     pub(crate) fn read(
         call: unspool::ToolCall,
         spans: Option<&CallSpans>,
@@ -81,7 +81,7 @@ impl ToolCall {
         Self { id, name, arguments, complete, status, place, argument_places }
     }
 
-    /// The call as an OpenAI message has it.
+    /// The call as in an OpenAI message.
     pub(crate) fn to_openai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let function = PyDict::new(py);
         function.set_item("name", &self.name)?;

@@ -1,4 +1,4 @@
-//! Which format a checkpoint writes.
+//! Detection of a checkpoint's format.
 
 use pyo3::prelude::*;
 use unspool::{Checkpoint, Half};
@@ -8,8 +8,8 @@ use crate::formats::registry;
 use crate::message::quoted;
 use crate::vocabulary::Vocabulary;
 
-/// What a checkpoint's files speak for: a name for each half, and why. A name is None where the files do not say; then the reason
-/// tells what is missing.
+/// The names that a checkpoint's files indicate, one for each half, and the reason. A name is None if the files do not
+/// decide; the reason then says what is missing.
 #[pyclass(frozen, eq, get_all, module = "unspool")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Detected {
@@ -27,7 +27,7 @@ impl Detected {
     }
 }
 
-/// Tells from a checkpoint (its folder, or any vocabulary that `Pair` takes) which format it writes.
+/// Detects the format of a checkpoint (its directory, or any vocabulary that `Pair` takes).
 #[pyfunction]
 pub(crate) fn detect(checkpoint: &Bound<'_, PyAny>) -> PyResult<Detected> {
     let vocabulary = Vocabulary::of_object(checkpoint)?;

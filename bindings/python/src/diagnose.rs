@@ -1,4 +1,4 @@
-//! Why calls or thoughts do not arrive: the checks of `unspool diagnose`.
+//! Why calls or reasoning do not arrive: the checks of `unspool diagnose`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -13,7 +13,7 @@ use crate::formats::registry;
 use crate::request;
 use crate::vocabulary::Vocabulary;
 
-/// What is asked, apart from the output.
+/// The inputs besides the output.
 struct Asked<'a> {
     names: [Option<&'a str>; 2],
     request: Value,
@@ -22,14 +22,15 @@ struct Asked<'a> {
     served: Option<Served>,
 }
 
-/// Tells why calls or thoughts do not arrive. Makes nine checks, ranks all formats by how well they read the output, and ends in one
-/// verdict. Gives what `unspool diagnose --json` prints, as a dict (`unspool.Diagnosis`).
+/// Finds out why calls or reasoning do not arrive: makes nine checks, ranks all formats by how well they parse the
+/// output, and ends with one verdict. Returns what `unspool diagnose --json` prints, as a dict (`unspool.Diagnosis`).
 ///
-/// `output` is raw output, the body of a chat completion, completion, response or message (text or dict), a log of server-sent events, or
-/// JSON lines; more than 200 answers are cut to the first 200. `reasoning` and `tool_calls` are the names of the two parsers in use.
-/// `tools` and `request` are those of the request; `prompt` is the rendered prompt or its end. `checkpoint` is a folder, a tokenizer, or
-/// any vocabulary that `Pair` takes; its chat template is checked too, or `template` in its place. `model` is the model's id, and
-/// `serve_args` the line that starts the server. Nothing is asked over the network: `unspool diagnose --url` does that.
+/// `output` is raw output, the body of a chat completion, completion, response or message (text or dict), a log of
+/// server-sent events, or JSON lines; only the first 200 answers are used. `reasoning` and `tool_calls` are the names
+/// of the two parsers in use. `tools` and `request` belong to the request; `prompt` is the rendered prompt or its end.
+/// `checkpoint` is a directory, a tokenizer, or any vocabulary that `Pair` takes; its chat template is checked too, or
+/// `template` instead. `model` is the model's id, and `serve_args` is the command line of the server. This function
+/// uses no network; `unspool diagnose --url` does.
 #[pyfunction]
 #[pyo3(signature = (output, *, reasoning = None, tool_calls = None, tools = None, request = None, prompt = None, checkpoint = None, template = None, model = None, serve_args = None))]
 pub(crate) fn diagnose<'py>(
@@ -59,7 +60,7 @@ pub(crate) fn diagnose<'py>(
     Ok(pythonize::pythonize(py, &report)?)
 }
 
-/// A text as it is; anything else as JSON.
+/// A text unchanged; anything else as JSON.
 fn text_of(output: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = output.cast::<PyString>() {
         return text.extract();
@@ -68,7 +69,7 @@ fn text_of(output: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(value.to_string())
 }
 
-/// What the checkpoint's files say.
+/// The contents of the checkpoint's files.
 struct Files<'a> {
     vocabulary: Option<&'a Vocabulary>,
     prompter: Option<Prompter>,
@@ -84,12 +85,12 @@ impl<'a> Files<'a> {
         Ok(Self { vocabulary, prompter })
     }
 
-    /// The chat template that is checked.
+    /// The chat template to check.
     fn template(&self) -> Option<&str> {
         Some(self.prompter.as_ref()?.template(true)?.source())
     }
 
-    /// What the setups of all pairs have in common.
+    /// The settings that all pairs share.
     fn base(&self) -> Setup {
         let mut config = self.vocabulary.map(|vocabulary| vocabulary.tokenizer_config.clone()).unwrap_or_default();
         if let Some(template) = self.template()

@@ -1,4 +1,4 @@
-//! From the core's errors to `unspool.Error`.
+//! Converts the core's errors to `unspool.Error`.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,7 +6,7 @@ use pyo3::types::PyType;
 use unspool::{Error, ErrorKind};
 use unspool_text::TextError;
 
-/// What `unspool.Error` is made from.
+/// The source of an `unspool.Error`.
 #[derive(Debug)]
 pub(crate) struct Fault {
     kind: &'static str,
@@ -33,7 +33,7 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        // A limit is an argument of the caller's, as its other settings are.
+        // A limit is an argument of the caller, like the other settings.
         let kind = if error.kind == ErrorKind::BadLimit { "argument" } else { error.kind.as_str() };
         Self { kind, message: error.message, hint: error.hint, place: error.place }
     }

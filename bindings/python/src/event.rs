@@ -1,4 +1,4 @@
-//! What a parser says.
+//! The events of a parser.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -11,14 +11,14 @@ use crate::place::{Place, Range};
 ///
 /// | `kind` | fields |
 /// |---|---|
-/// | `"reasoning"` | `text`: more of the thought |
-/// | `"content"` | `text`: more of the answer |
+/// | `"reasoning"` | `text`: more reasoning |
+/// | `"content"` | `text`: more content |
 /// | `"call_start"` | `index` (from 0), `id`, `name`: a call begins |
-/// | `"call_arguments"` | `index`, `text`: more of the JSON text of the arguments |
-/// | `"call_end"` | `index`, `complete`: the call is over |
-/// | `"diagnostic"` | `diagnostic`: something odd in the output |
+/// | `"call_arguments"` | `index`, `text`: more of the arguments' JSON text |
+/// | `"call_end"` | `index`, `complete`: the call ends |
+/// | `"diagnostic"` | `diagnostic`: a problem in the output |
 ///
-/// A field that a kind does not have is None.
+/// Fields that a kind does not have are None.
 #[pyclass(frozen, eq, module = "unspool")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
@@ -51,13 +51,13 @@ impl From<unspool::Event<'_>> for Kind {
 }
 
 impl Event {
-    /// An event as the core says it, before its characters and tokens are known.
+    /// The core's event, before its characters and tokens are known.
     pub(crate) fn new(event: unspool::Event<'_>, span: unspool::Span) -> Self {
         let span = (span.start, span.end);
         Self { what: Kind::from(event), place: Place { span, char_span: span, tokens: None } }
     }
 
-    /// Looks up which characters and tokens it was read from.
+    /// Looks up the ranges of characters and tokens.
     pub(crate) fn locate(&mut self, parser: &unspool::Parser) {
         let (start, end) = self.place.span;
         self.place = Place::of(parser, unspool::Span::new(start, end));
@@ -99,8 +99,8 @@ impl Event {
         }
     }
 
-    /// Where in the output it was read: a half-open range `(start, end)` of bytes of the output as UTF-8. Pieces of JSON that the parser
-    /// writes itself have an empty one; a `call_end` has the range of the whole call.
+    /// The source range in the output: a half-open range `(start, end)` of bytes of the output as UTF-8. It is empty
+    /// for JSON that the parser writes itself; a `call_end` has the range of the whole call.
     #[getter]
     fn span(&self) -> Range {
         self.place.span
@@ -127,7 +127,7 @@ impl Event {
         }
     }
 
-    /// The call's id: the one that the model wrote, or one made for it.
+    /// The call's id: the model's own, or a generated one.
     #[getter]
     fn id(&self) -> Option<&str> {
         match &self.what {
@@ -136,7 +136,7 @@ impl Event {
         }
     }
 
-    /// Name of the function.
+    /// The name of the function.
     #[getter]
     fn name(&self) -> Option<&str> {
         match &self.what {
@@ -154,7 +154,7 @@ impl Event {
         }
     }
 
-    /// What is odd.
+    /// The diagnostic.
     #[getter]
     fn diagnostic(&self) -> Option<Diagnostic> {
         match &self.what {

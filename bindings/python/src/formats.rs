@@ -1,4 +1,4 @@
-//! The formats by name, and a user's own.
+//! The built-in formats by name, and the user's own.
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
@@ -11,7 +11,7 @@ use crate::error::Fault;
 /// A user's format files, as path and text, in the order in which they were added.
 static OWN: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
 
-/// All that is registered in this process.
+/// Everything that is registered in this process.
 pub(crate) fn registry() -> Result<Registry, Fault> {
     registry_with(&own())
 }
@@ -37,7 +37,8 @@ fn named(half: Half) -> &'static str {
     }
 }
 
-/// All formats: `(half, name, file)` for each name and each name that other servers have for it, where half is `"reasoning"` or `"tools"`.
+/// All formats: `(half, name, file)` for each name and each of its aliases on other servers. `half` is `"reasoning"` or
+/// `"tools"`.
 #[pyfunction]
 pub(crate) fn formats() -> PyResult<Vec<(&'static str, String, String)>> {
     let registry = registry()?;
@@ -52,8 +53,8 @@ pub(crate) fn formats() -> PyResult<Vec<(&'static str, String, String)>> {
     Ok(out)
 }
 
-/// Adds a format file of your own. Gives back `(half, name)` of each name that it brings. From then on these names are the
-/// file's, in this process.
+/// Adds your own format file and returns `(half, name)` for each name that it defines. From then on these names refer
+/// to the file, in this process.
 #[pyfunction]
 pub(crate) fn add_formats(path: PathBuf) -> PyResult<Vec<(&'static str, String)>> {
     let shown = path.display().to_string();

@@ -5,7 +5,7 @@ use unspool::grammar::{Options, StrictLevel};
 
 use crate::error::Fault;
 
-/// A grammar for the replies to one request. Made by `Pair.grammar`.
+/// A grammar for the replies to one request. Created by `Pair.grammar`.
 #[pyclass(frozen, module = "unspool")]
 pub(crate) struct Grammar {
     core: unspool::grammar::Grammar,
@@ -19,7 +19,7 @@ impl Grammar {
 
 #[pymethods]
 impl Grammar {
-    /// The structural tag (a dict) that xgrammar compiles.
+    /// The structural tag (a dict), for xgrammar.
     fn structural_tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(pythonize::pythonize(py, &self.core.structural_tag())?)
     }
@@ -29,7 +29,7 @@ impl Grammar {
         self.core.lark()
     }
 
-    /// The JSON schema, if the grammar is JSON of a schema and nothing else.
+    /// The JSON schema, if the grammar is nothing but JSON of that schema.
     fn json_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.core.json_schema().map(|schema| pythonize::pythonize(py, schema)).transpose()?)
     }
@@ -39,7 +39,7 @@ impl Grammar {
     }
 }
 
-/// What `Pair.grammar` is told beside the request.
+/// The arguments of `Pair.grammar` besides the request.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wishes {

@@ -1,5 +1,5 @@
-//! The Python module `unspool._unspool`: thin glue over the crate `unspool`. What a class or function means to its users is said in
-//! its docstring; the types are in `python/unspool/_unspool.pyi`.
+//! The Python module `unspool._unspool`: a thin layer over the crate `unspool`. The docstrings describe classes and
+//! functions for users; the types are in `python/unspool/_unspool.pyi`.
 
 #![allow(clippy::too_many_arguments, reason = "keywords of Python")]
 
@@ -21,7 +21,7 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
-/// Takes the raw output of a language model apart into reasoning, content and tool calls.
+/// Parses the raw output of a language model into reasoning, content and tool calls.
 #[pymodule(gil_used = false)]
 mod _unspool {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! A whole reply.
+//! A complete reply.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use crate::call::ToolCall;
 use crate::error::Fault;
 use crate::place::Place;
 
-/// What `__reduce__` gives: a callable and its arguments.
+/// The result of `__reduce__`: a callable and its arguments.
 type Reduced<'py, Args> = PyResult<(Bound<'py, PyAny>, Args)>;
 
-/// The name of a value as the JSON interfaces write it.
+/// A value's name in the JSON interfaces.
 pub(crate) fn name_of(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(name)) => name,
@@ -22,8 +22,8 @@ pub(crate) fn name_of(value: impl Serialize) -> String {
     }
 }
 
-/// Something odd in the output. `kind` and `offset` (in bytes of the output as UTF-8) are as in `docs/stream.md`. A repair (`kind` is
-/// `"repaired"`) also has `read`: what was read in the place of `text`, empty where `text` was left out.
+/// A problem in the output. `docs/stream.md` describes `kind` and `offset` (in bytes of the output as UTF-8). A repair
+/// (`kind` is `"repaired"`) also has `read`: the text that was read instead of `text`, empty if `text` was skipped.
 #[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Diagnostic {
@@ -71,12 +71,12 @@ impl Diagnostic {
     }
 }
 
-/// A reply, taken apart.
+/// A parsed reply.
 ///
-/// `reasoning` and `content` are texts, empty if there is none; `tool_calls` and `diagnostics` are lists.
-/// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`; `reasoning_tokens` and `reasoning_end_token` are None without token ids.
-/// `reasoning_places` and `content_places` list where in the output the texts stand; markers, and white space that is dropped, lie in
-/// none. Messages are equal if they say the same, wherever it was read.
+/// `reasoning` and `content` are texts, empty if there are none; `tool_calls` and `diagnostics` are lists.
+/// `finish_reason` is `"stop"`, `"length"` or `"tool_calls"`. `reasoning_tokens` and `reasoning_end_token` are None
+/// without token ids. `reasoning_places` and `content_places` list the ranges of the texts in the output; they exclude
+/// markers and dropped white space. Places do not count when messages are compared.
 #[pyclass(frozen, eq, module = "unspool", from_py_object)]
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
@@ -117,7 +117,7 @@ impl Message {
         &self.finish_reason
     }
 
-    /// What a parser said, with where it was read.
+    /// The message that a parser read, with places.
     pub(crate) fn of(
         (message, spans): (unspool::Message, Spans),
         parser: &unspool::Parser,
@@ -140,7 +140,7 @@ impl Message {
         }
     }
 
-    /// The message as the core has it, to be written.
+    /// The core's message, for rendering.
     pub(crate) fn to_core(&self) -> unspool::Message {
         let call = |call: &ToolCall| unspool::ToolCall {
             id: call.id.clone(),
@@ -186,7 +186,8 @@ impl Message {
         })
     }
 
-    /// A message from an OpenAI assistant message (a dict): `content`, `reasoning` (or `reasoning_content`) and `tool_calls`.
+    /// Creates a message from an OpenAI assistant message (a dict): `content`, `reasoning` (or `reasoning_content`) and
+    /// `tool_calls`.
     #[staticmethod]
     pub(crate) fn from_openai(message: &Bound<'_, PyAny>) -> PyResult<Self> {
         let value: Value = pythonize::depythonize(message)?;
@@ -219,7 +220,8 @@ impl Message {
         })
     }
 
-    /// The message as an OpenAI answer has it: `role`, `content` (None if empty), `reasoning` and `tool_calls` where there are any.
+    /// The message as in an OpenAI answer: `role`, `content` (None if empty), and `reasoning` and `tool_calls` if there
+    /// are any.
     fn to_openai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let message = PyDict::new(py);
         message.set_item("role", "assistant")?;
@@ -268,12 +270,12 @@ impl Message {
     }
 }
 
-/// A text as Python writes it.
+/// A text as Python's `repr` writes it.
 pub(crate) fn quoted(py: Python<'_>, text: &str) -> PyResult<String> {
     text.into_bound_py_any(py)?.repr()?.extract()
 }
 
-/// What the engine said at the end.
+/// The engine's finish reason.
 pub(crate) fn reason(reason: Option<&str>) -> Result<Option<FinishReason>, Fault> {
     match reason {
         None => Ok(None),

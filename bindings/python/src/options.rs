@@ -1,11 +1,11 @@
-//! What the keywords of `Pair` mean.
+//! The keyword arguments of `Pair`.
 
 use serde_json::Value;
 use unspool::{CallIds, IncompleteCalls, Limit, Limits};
 
 use crate::error::Fault;
 
-/// What becomes of a call that never completes.
+/// How to treat a call that never completes.
 pub(crate) fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fault> {
     match name {
         None | Some("stream") => Ok(IncompleteCalls::Stream),
@@ -19,7 +19,7 @@ pub(crate) fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fa
     }
 }
 
-/// What the ids of calls look like.
+/// The shape of call ids.
 pub(crate) fn call_ids(given: Option<&Value>) -> Result<CallIds, Fault> {
     let length = given.and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
     match (given, length) {
@@ -34,7 +34,7 @@ pub(crate) fn call_ids(given: Option<&Value>) -> Result<CallIds, Fault> {
     }
 }
 
-/// The parser's bounds.
+/// The parser's limits.
 pub(crate) fn limits(given: Option<&Value>) -> Result<Limits, Fault> {
     let mut limits = Limits::default();
     for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {

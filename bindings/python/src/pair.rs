@@ -20,8 +20,8 @@ use crate::parser::Parser;
 use crate::request::{self, GivenPrompt, Known};
 use crate::vocabulary::Vocabulary;
 
-/// A compiled pair of a reasoning format and a tool-call format; makes a parser for each reply. Made once, used for many replies,
-/// from any thread.
+/// A compiled pair of a reasoning format and a tool-call format. It creates a parser for each reply. Create it once and
+/// use it for many replies, from any thread.
 #[pyclass(frozen, module = "unspool")]
 pub(crate) struct Pair {
     core: unspool::Pair,
@@ -29,7 +29,7 @@ pub(crate) struct Pair {
     ends: OnceLock<EndTokens>,
 }
 
-/// What a pair was made from, to be made again elsewhere.
+/// The arguments of a pair, to create it again elsewhere.
 struct Made {
     reasoning: Option<String>,
     tools: Option<String>,
@@ -38,7 +38,7 @@ struct Made {
     files: Vec<(String, String)>,
 }
 
-/// One output of many: text or ids.
+/// One of many outputs: text or ids.
 #[derive(FromPyObject)]
 enum Output {
     #[pyo3(transparent)]
@@ -53,7 +53,7 @@ impl Pair {
         let text = |key: &str| made.setup.get(key).and_then(Value::as_str).map(str::to_owned);
         let config = made.setup.get("tokenizer_config").filter(|config| !config.is_null());
         let mut config = config.cloned().or_else(|| Some(vocabulary?.tokenizer_config.clone())).unwrap_or_default();
-        // A checkpoint's template may stand in a file of its own.
+        // A checkpoint's template may be in a separate file.
         if let Some(template) = vocabulary.and_then(|vocabulary| vocabulary.template.as_deref())
             && !config.get("chat_template").is_some_and(Value::is_string)
             && (config.is_null() || config.is_object())
@@ -90,7 +90,7 @@ impl Pair {
         Ok(Message::of((both.0, both.1), &parser, &finish, &request.tools))
     }
 
-    /// The ids that end a thought, found once: no request changes them.
+    /// The ids that end reasoning, computed once: they do not depend on the request.
     fn ends(&self) -> Result<&EndTokens, Fault> {
         if let Some(ends) = self.ends.get() {
             return Ok(ends);
@@ -113,7 +113,7 @@ impl Pair {
     }
 }
 
-/// Parses `size` outputs in a thread each.
+/// Parses `size` outputs per thread.
 fn in_threads(
     outputs: &[Output],
     size: usize,
@@ -131,16 +131,17 @@ fn in_threads(
 
 #[pymethods]
 impl Pair {
-    /// `reasoning` and `tools` are names as in `unspool.formats()`; None: that half is not read.
+    /// `reasoning` and `tools` are names as in `unspool.formats()`; None: that half is not parsed.
     ///
-    /// `vocabulary` is a `Vocabulary`, a tokenizer of `tokenizers` or `transformers`, a dict `{text: id}` of the texts that are one
-    /// token, or the path of a checkpoint's folder. `tokenizer_config` (a dict) and `model_type` are the checkpoint's; the folder has
-    /// them. `call_ids` is the shape of the ids of calls to which the model gave none: None for the format's, `"random"` for
-    /// `chatcmpl-tool-` and 16 hexadecimal digits, a number of letters and digits, a pattern with `{name}` and `{index}`, `""` for none.
-    /// `raw_rest=True`, for one half of a format whose halves belong together, leaves what that half does not read in the content as it
-    /// stands, for another parser. `incomplete_calls` says what becomes of a call that never completes: `"stream"`, `"text"` or `"drop"`.
-    /// `limits` maps names of bounds to numbers or texts such as `"64KiB"`. With `model` (the checkpoint's name, for messages) the
-    /// vocabulary is checked: an `Error` of kind `missing_tokens` if it lacks a token that the format needs.
+    /// `vocabulary` is a `Vocabulary`, a tokenizer of `tokenizers` or `transformers`, a dict `{text: id}` of the texts
+    /// that are one token, or the path of a checkpoint's directory. `tokenizer_config` (a dict) and `model_type` are
+    /// the checkpoint's; the directory has them. `call_ids` is the shape of generated call ids, if the model wrote
+    /// none: None for the format's, `"random"` for `chatcmpl-tool-` and 16 hexadecimal digits, a number of letters and
+    /// digits, a pattern with `{name}` and `{index}`, or `""` for none. `raw_rest=True`, for one half of a format whose
+    /// halves belong together, leaves the other half's text unchanged in the content, for another parser.
+    /// `incomplete_calls` says how to treat a call that never completes: `"stream"`, `"text"` or `"drop"`. `limits`
+    /// maps names of limits to numbers or texts such as `"64KiB"`. With `model` (the checkpoint's name, for messages)
+    /// the vocabulary is checked: an `Error` of kind `missing_tokens` if it lacks a token that the format needs.
     #[new]
     #[pyo3(signature = (reasoning = None, tools = None, *, vocabulary = None, model_type = None, tokenizer_config = None, incomplete_calls = "stream", call_ids = None, raw_rest = false, limits = None, model = None))]
     fn new(
@@ -176,25 +177,25 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Name of the reasoning format.
+    /// The name of the reasoning format.
     #[getter]
     fn reasoning(&self) -> Option<&str> {
         self.made.reasoning.as_deref()
     }
 
-    /// Name of the tool-call format.
+    /// The name of the tool-call format.
     #[getter]
     fn tools(&self) -> Option<&str> {
         self.made.tools.as_deref()
     }
 
-    /// What is known of the tokenizer; None if nothing was given.
+    /// The known facts about the tokenizer; None if none were given.
     #[getter]
     fn vocabulary(&self, py: Python<'_>) -> Option<Py<Vocabulary>> {
         self.made.vocabulary.as_ref().map(|vocabulary| vocabulary.clone_ref(py))
     }
 
-    /// What is likely wrong with the pair, in sentences; it works all the same.
+    /// Likely problems of the pair, as sentences; the pair works nonetheless.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         let told = |warning: &unspool::SetupWarning| match &warning.hint {
@@ -204,13 +205,13 @@ impl Pair {
         self.core.warnings().iter().map(told).collect()
     }
 
-    /// The literals that open and close a thought, or None if it has none such.
+    /// The literals that open and close reasoning; None if the format has none.
     #[getter]
     fn reasoning_markers(&self) -> Option<(String, String)> {
         self.core.reasoning_markers()
     }
 
-    /// Whether the text must hold special tokens as they are (`skip_special_tokens=False`) for this request.
+    /// Whether the text must contain special tokens (`skip_special_tokens=False`) for this request.
     #[pyo3(signature = (request = None, *, tools = None))]
     fn needs_special_tokens(
         &self,
@@ -220,13 +221,14 @@ impl Pair {
         Ok(self.core.needs(&request::request(request, tools)?).special_tokens)
     }
 
-    /// A parser for one reply.
+    /// Creates a parser for one reply.
     ///
-    /// `tools` is the list of an OpenAI request; without tools no call is given. `request` is a dict of such a request's fields
-    /// (`tools`, `tool_choice`, `parallel_tool_calls`, `include_reasoning`, `chat_template_kwargs`, `reasoning_effort`); beside them
-    /// `calls_wanted` (True: calls are given although the tools are not known), `calls_before` (calls in the conversation so far) and
-    /// `id_seed`. `prompt` is the rendered prompt or its end, as text, as ids, or as `(id, bytes)`; it says where the reply begins.
-    /// Who does not have it may say `start="content"` (the thought is over, or there is none) or `start="reasoning"`.
+    /// `tools` is the list of an OpenAI request; without tools no calls are returned. `request` is a dict of such a
+    /// request's fields (`tools`, `tool_choice`, `parallel_tool_calls`, `include_reasoning`, `chat_template_kwargs`,
+    /// `reasoning_effort`), plus `calls_wanted` (True: return calls although the tools are unknown), `calls_before`
+    /// (number of calls in the conversation so far) and `id_seed`. `prompt` is the rendered prompt or its end, as text,
+    /// as ids, or as `(id, bytes)`; it determines where the reply begins. Without it, pass `start="content"` (reasoning
+    /// is over, or there is none) or `start="reasoning"`.
     #[pyo3(signature = (*, tools = None, prompt = None, start = None, request = None))]
     fn parser(
         &self,
@@ -241,7 +243,7 @@ impl Pair {
         Ok(Parser::new(parser.keep_tokens().keep_chars(), request.tools, self.has_bytes()))
     }
 
-    /// Parses a whole output.
+    /// Parses a complete output.
     #[pyo3(signature = (text, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn parse(
         &self,
@@ -259,7 +261,8 @@ impl Pair {
         Ok(py.detach(|| self.parse_one(&request, &known, (Some(text), &[]), reason))?)
     }
 
-    /// Parses a whole output of ids. The vocabulary must know the bytes of its tokens. The message's places then have ranges of tokens.
+    /// Parses a complete output of ids. The vocabulary must have the bytes of its tokens. The message's places then
+    /// include ranges of tokens.
     #[pyo3(signature = (ids, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn parse_ids(
         &self,
@@ -278,9 +281,9 @@ impl Pair {
         Ok(py.detach(|| self.parse_one(&request, &known, (None, &ids), reason))?)
     }
 
-    /// What each token of a whole output is, as a mask for training: one byte a token. 0: markup, and white space that is dropped; 1:
-    /// reasoning; 2: content; 3: a call, with its header and its arguments. A token that is partly markup has the kind of its text, one
-    /// of two fields that of the later.
+    /// The kind of each token of a complete output, as a mask for training, one byte per token. 0: markup, and dropped
+    /// white space; 1: reasoning; 2: content; 3: a call, with its header and arguments. A token that is partly markup
+    /// has the kind of its text; one in two fields has the kind of the later field.
     #[pyo3(signature = (ids, *, tools = None, prompt = None, start = None, request = None, reason = None))]
     fn token_kinds<'py>(
         &self,
@@ -306,8 +309,8 @@ impl Pair {
         Ok(PyBytes::new(py, &kinds.into_iter().map(|kind| kind as u8).collect::<Vec<u8>>()))
     }
 
-    /// Parses many whole outputs, each a text or a list of ids, of the same request and prompt; in `threads` threads, without the
-    /// interpreter's lock.
+    /// Parses many complete outputs, each a text or a list of ids, of the same request and prompt. Uses `threads`
+    /// threads and releases the interpreter's lock.
     #[pyo3(signature = (outputs, *, tools = None, prompt = None, start = None, request = None, reason = None, threads = 1))]
     fn parse_many(
         &self,
@@ -339,7 +342,7 @@ impl Pair {
         Ok(messages)
     }
 
-    /// Writes a message as the model would write it.
+    /// Renders a message as the model would write it.
     #[pyo3(signature = (message, *, tools = None, request = None))]
     fn render(
         &self,
@@ -355,12 +358,13 @@ impl Pair {
         Ok(self.core.render(&message.to_core(), &request).map_err(Fault::from)?)
     }
 
-    /// The grammar of the replies to a request (a dict as an OpenAI request has it, `response_format` included); None if it
-    /// constrains nothing.
+    /// The grammar of the replies to a request (a dict as in an OpenAI request, including `response_format`); None if
+    /// nothing is constrained.
     ///
-    /// `strict_level`, `"auto"`, `"function"` or `"parameter"`, says how strictly calls are held to schemas; `enforce=False`: calls never.
-    /// `with_thought`: the grammar begins with the thought, for an engine that applies it from the first token on; else it begins where
-    /// the gate opens. `thought_open`: whether the prompt leaves a thought open, if that is known.
+    /// `strict_level`, `"auto"`, `"function"` or `"parameter"`, says how strictly calls must follow their schemas;
+    /// `enforce=False`: not at all. With `with_thought` the grammar begins with the reasoning, for an engine that
+    /// applies it from the first token on; otherwise it begins where the gate opens. `thought_open`: whether the prompt
+    /// leaves reasoning open, if known.
     #[pyo3(signature = (request = None, *, tools = None, strict_level = "auto", enforce = true, with_thought = false, thought_open = None))]
     fn grammar(
         &self,
@@ -378,7 +382,7 @@ impl Pair {
         Ok(grammar.map(Grammar::new))
     }
 
-    /// The gate of a reply: when, in ids, is reasoning over?
+    /// Creates a gate for a reply, which reports, in ids, when reasoning is over.
     #[pyo3(signature = (*, tools = None, prompt = None, start = None, request = None, enable_in_reasoning = false))]
     fn gate(
         &self,
@@ -394,28 +398,29 @@ impl Pair {
         Ok(Gate::new(gate.enable_in_reasoning(enable_in_reasoning)))
     }
 
-    /// The single ids that end a thought: those that are no content (`</think>`), and those that are (such as the opener of a call).
+    /// The single ids that end reasoning: those that are not content (`</think>`), and those that are (such as the
+    /// opener of a call).
     fn reasoning_end_ids(&self) -> PyResult<(BTreeSet<u32>, BTreeSet<u32>)> {
         let ends = self.ends()?;
         Ok((ends.explicit.clone(), ends.implicit.clone()))
     }
 
-    /// Whether reasoning is over behind these ids: a prompt, an output, or a prompt with its output.
+    /// Whether reasoning is over after these ids: a prompt, an output, or a prompt with its output.
     #[pyo3(signature = (ids, *, request = None))]
     fn is_reasoning_end(&self, ids: Vec<u32>, request: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let request = request::request(request, None)?;
         Ok(self.core.is_reasoning_end_in(&request, self.ends()?, &ids).map_err(Fault::from)?)
     }
 
-    /// The ids of a delta or an output that are not reasoning: behind the first explicit end, from the first implicit one on. Without an
-    /// end: all where no thought is waited for, else none.
+    /// The ids of a delta or an output that are not reasoning: after the first explicit end, or from the first implicit
+    /// end on. Without an end: all ids if no reasoning is expected, otherwise none.
     #[pyo3(signature = (ids, *, request = None))]
     fn content_ids(&self, ids: Vec<u32>, request: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u32>> {
         let request = request::request(request, None)?;
         Ok(self.core.content_ids_in(&request, self.ends()?, &ids).map_err(Fault::from)?.to_vec())
     }
 
-    /// How many ids of a whole output are a thought's, markers not counted.
+    /// Number of reasoning ids in a complete output, without markers.
     #[pyo3(signature = (ids, *, prompt = None, start = None, request = None))]
     fn count_reasoning_tokens(
         &self,
@@ -428,7 +433,7 @@ impl Pair {
         Ok(self.core.count_reasoning_tokens(&request, known.prompt(), &ids).map_err(Fault::from)?)
     }
 
-    /// The compiled states, openings and limits in words.
+    /// Describes the compiled states, openings and limits.
     fn explain(&self) -> String {
         self.core.explain()
     }
@@ -451,7 +456,7 @@ impl Pair {
         Ok((again, PyTuple::new(py, [fields])?))
     }
 
-    /// Makes a pickled pair again.
+    /// Restores a pickled pair.
     #[staticmethod]
     fn _again(py: Python<'_>, fields: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut fields: BTreeMap<String, Bound<'_, PyAny>> = fields.extract()?;

@@ -10,13 +10,13 @@ use crate::error::Fault;
 use crate::event::Event;
 use crate::message::{self, Message};
 
-/// Parses one reply: `push` its deltas, then `finish`. Made by `Pair.parser`.
+/// Parses one reply: `push` its deltas, then `finish`. Created by `Pair.parser`.
 #[pyclass(module = "unspool")]
 pub(crate) struct Parser {
     core: unspool::Parser,
     message: unspool::Message,
     spans: Spans,
-    /// Those of the request.
+    /// The tools of the request.
     tools: Arc<ToolSet>,
     /// Whether deltas may carry ids alone.
     has_bytes: bool,
@@ -28,7 +28,7 @@ impl Parser {
     }
 }
 
-/// Collects events for Python, and folds them into the message.
+/// Collects events for Python and builds the message from them.
 struct Collector<'a> {
     events: Vec<Event>,
     message: &'a mut unspool::Message,
@@ -49,10 +49,10 @@ impl Sink for Collector<'_> {
 
 #[pymethods]
 impl Parser {
-    /// Takes the next piece of output and gives back its events. Model output is never an error.
+    /// Takes the next piece of output and returns its events. Model output is never an error.
     ///
-    /// `text` is the new text, special tokens included; None: it is made from the ids, which takes a vocabulary with bytes.
-    /// `ids` are the ids of the new tokens; None: not known.
+    /// `text` is the new text, including special tokens; None: it is decoded from the ids, which requires a vocabulary
+    /// with bytes. `ids` are the ids of the new tokens; None: unknown.
     #[pyo3(signature = (text = None, ids = None))]
     fn push(&mut self, text: Option<&str>, ids: Option<Vec<u32>>) -> PyResult<Vec<Event>> {
         let ids = ids.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Parser {
         Ok(events)
     }
 
-    /// The output is over. `reason`: `"stop"`, `"length"` or `"tool_calls"`, as the engine said; None if it said nothing.
+    /// Ends the output. `reason`: the engine's finish reason, `"stop"`, `"length"` or `"tool_calls"`; None if unknown.
     #[pyo3(signature = (reason = None))]
     fn finish(&mut self, reason: Option<&str>) -> PyResult<End> {
         let reason = message::reason(reason)?;
@@ -82,8 +82,8 @@ impl Parser {
         Ok(End { events, message })
     }
 
-    /// Takes a request in the place of the one that the parser was made with, for those who hear of it late. An `Error` of kind
-    /// `request` if a call has begun already. Its thinking switches do not count: they have said where the reply begins.
+    /// Replaces the parser's request, for callers that learn it late. An `Error` of kind `request` if a call has
+    /// already begun. The new request's thinking switches have no effect: the start of the reply is already decided.
     #[pyo3(signature = (request = None, *, tools = None))]
     fn set_request(&mut self, request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let request = crate::request::request(request, tools)?;
@@ -92,49 +92,50 @@ impl Parser {
         Ok(())
     }
 
-    /// The state after the last delta, to go on elsewhere: a snapshot pickles, and takes `Pair.parser(…).restore(snapshot)`.
+    /// The state after the last delta, to resume elsewhere: a snapshot can be pickled, and
+    /// `Pair.parser(…).restore(snapshot)` loads it.
     fn snapshot(&self) -> PyResult<Snapshot> {
         let state = (self.core.snapshot(), &self.message, &self.spans);
         let bytes = serde_json::to_vec(&state).map_err(|error| Fault::new("snapshot", error.to_string()))?;
         Ok(Snapshot { bytes })
     }
 
-    /// Goes on from a snapshot that a parser of the same pair and request made.
+    /// Resumes from a snapshot of a parser of the same pair and request.
     fn restore(&mut self, snapshot: &Snapshot) -> PyResult<()> {
         let (state, message, spans): (unspool::Snapshot, unspool::Message, Spans) =
             serde_json::from_slice(&snapshot.bytes)
                 .map_err(|error| Fault::new("snapshot", format!("the snapshot cannot be read: {error}")))?;
-        self.core.restore(state).map_err(|error| Fault::new("snapshot", error))?;
+        self.core.restore(state).map_err(Fault::from)?;
         self.message = message;
         self.spans = spans;
         Ok(())
     }
 
-    /// Calls given so far.
+    /// Number of calls so far.
     #[getter]
     fn calls(&self) -> usize {
         self.core.calls()
     }
 
-    /// Bytes that are held because they are not decided yet.
+    /// Number of bytes held because they are undecided.
     #[getter]
     fn held_bytes(&self) -> usize {
         self.core.held_bytes()
     }
 
-    /// Whether a thought is open.
+    /// Whether reasoning is open.
     #[getter]
     fn is_thinking(&self) -> bool {
         self.core.is_thinking()
     }
 
-    /// Whether reasoning is over, or never was.
+    /// Whether reasoning is over, or there was none.
     #[getter]
     fn reasoning_ended(&self) -> bool {
         self.core.reasoning_ended()
     }
 
-    /// Output tokens of the thought so far; None without ids.
+    /// Number of reasoning tokens so far; None without ids.
     #[getter]
     fn reasoning_tokens(&self) -> Option<u64> {
         self.core.reasoning_tokens()
@@ -151,7 +152,7 @@ impl Parser {
     }
 }
 
-/// The end of a reply: the last events, and the whole message.
+/// The end of a reply: the last events and the complete message.
 #[pyclass(frozen, module = "unspool")]
 pub(crate) struct End {
     events: Vec<Event>,
@@ -160,13 +161,13 @@ pub(crate) struct End {
 
 #[pymethods]
 impl End {
-    /// What was held until the end.
+    /// The events held until the end.
     #[getter]
     fn events(&self) -> Vec<Event> {
         self.events.clone()
     }
 
-    /// The whole reply.
+    /// The complete reply.
     #[getter]
     fn message(&self) -> Message {
         self.message.clone()

@@ -1,4 +1,4 @@
-//! Where in an output something was read.
+//! Positions in an output.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -6,8 +6,8 @@ use pyo3::types::PyTuple;
 /// A half-open range.
 pub(crate) type Range = (u64, u64);
 
-/// Where in the output something was read, as half-open ranges: `span` in bytes of the output as UTF-8, `char_span` in characters of
-/// `str`, `tokens` in output tokens (None without ids; a token that a border cuts belongs to both sides).
+/// A source range in the output, as half-open ranges: `span` in bytes of the output as UTF-8, `char_span` in characters
+/// of `str`, `tokens` in output tokens (None without ids; a token that crosses a boundary belongs to both sides).
 #[pyclass(frozen, eq, get_all, module = "unspool", from_py_object)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Place {
@@ -17,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where a span of a parser's output stands.
+    /// The place of a span of a parser's output.
     pub(crate) fn of(parser: &unspool::Parser, span: unspool::Span) -> Self {
         let pair = |range: std::ops::Range<u64>| (range.start, range.end);
         Self {

@@ -1,4 +1,4 @@
-//! What a caller says of a request and its prompt.
+//! The caller's request and prompt.
 
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub(crate) fn json(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, 
     Ok(Value::Object(fields))
 }
 
-/// Reads the fields; `calls_wanted`, `calls_before` and `id_seed` are ours.
+/// Reads the fields; `calls_wanted`, `calls_before` and `id_seed` are unspool's own.
 pub(crate) fn of_json(fields: &Value) -> Result<Request, Fault> {
     let mut request = Request::from_openai(fields)?;
     let number = |key: &str| fields.get(key).and_then(Value::as_u64);
@@ -54,7 +54,7 @@ pub(crate) enum GivenPrompt {
     Tokens(Vec<(u32, Vec<u8>)>),
 }
 
-/// What is known of where a reply begins.
+/// What is known about where a reply begins.
 pub(crate) enum Known {
     Nothing,
     Text(String),
@@ -65,7 +65,7 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// From `prompt=` and `start=`, of which one may be given.
+    /// From `prompt=` and `start=`; only one may be given.
     pub(crate) fn of(prompt: Option<GivenPrompt>, start: Option<&str>) -> Result<Self, Fault> {
         match (prompt, start) {
             (None, None) => Ok(Self::Nothing),

@@ -1,4 +1,4 @@
-//! What is known of a tokenizer.
+//! Facts about a tokenizer.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,11 @@ use unspool_text::{ModelDir, Tokenizer};
 
 use crate::error::Fault;
 
-/// What is known of a tokenizer: which texts are one token, and which bytes a token stands for.
+/// Facts about a tokenizer: the texts that are one token, and the bytes of each token.
 ///
-/// `special` maps texts that are one token wherever they stand to their ids; `hidden` lists those that the tokenizer declares special:
-/// they show in no field unless the format uses them. `bytes` maps each id to its bytes (needed for ids without text).
+/// `special` maps texts that are always one token to their ids. `hidden` lists the ones that the tokenizer declares
+/// special: they appear in no field unless the format uses them. `bytes` maps each id to its bytes (required for ids
+/// without text).
 #[pyclass(frozen, module = "unspool")]
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
@@ -64,12 +65,12 @@ impl Vocabulary {
         self.template.as_deref().or_else(|| self.tokenizer_config.get("chat_template")?.as_str())
     }
 
-    /// The types of the model, as its configuration names them.
+    /// The model types in its configuration.
     pub(crate) fn model_types(&self) -> Vec<&str> {
         self.model_type.iter().chain(&self.architectures).map(String::as_str).collect()
     }
 
-    /// The vocabulary that any of the accepted objects stands for: see `unspool._vocabulary.of`.
+    /// The vocabulary for any of the accepted objects: see `unspool._vocabulary.of`.
     pub(crate) fn of_object<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         static OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if let Ok(vocabulary) = object.cast::<Self>() {
@@ -97,14 +98,14 @@ impl Vocabulary {
         Ok(Self { tokenizer_config, model_type, template, ..Self::of_core(core) })
     }
 
-    /// The vocabulary of a checkpoint's folder: `tokenizer.json`, `tekken.json` or a tiktoken file, with `tokenizer_config.json`,
-    /// `config.json` and the chat template as far as they are there.
+    /// The vocabulary of a checkpoint's directory: `tokenizer.json`, `tekken.json` or a tiktoken file, with
+    /// `tokenizer_config.json`, `config.json` and the chat template if present.
     #[staticmethod]
     fn from_folder(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         Ok(py.detach(|| Self::open(&path))?)
     }
 
-    /// The vocabulary of the text of a `tokenizer.json`.
+    /// The vocabulary of a `tokenizer.json`, given as text.
     #[staticmethod]
     #[pyo3(signature = (json, *, tokenizer_config = None, model_type = None, template = None))]
     fn from_tokenizer_json(
@@ -126,19 +127,19 @@ impl Vocabulary {
         self.core.special.clone()
     }
 
-    /// Texts that show in no field unless the format uses them.
+    /// Texts that appear in no field unless the format uses them.
     #[getter]
     fn hidden(&self) -> Vec<String> {
         self.core.hidden.clone()
     }
 
-    /// Whether the bytes of the tokens are known, so that ids need no text beside them.
+    /// Whether the bytes of the tokens are known, so that ids suffice without text.
     #[getter]
     fn has_bytes(&self) -> bool {
         self.core.bytes.is_some()
     }
 
-    /// The bytes of a token; None if they are not known.
+    /// The bytes of a token; None if unknown.
     fn token_bytes<'py>(&self, py: Python<'py>, id: u32) -> Option<Bound<'py, PyBytes>> {
         let bytes = self.core.bytes.as_ref()?.get(id)?;
         Some(PyBytes::new(py, bytes))

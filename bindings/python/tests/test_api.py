@@ -105,7 +105,7 @@ def test_errors_say_kind_hint_and_place() -> None:
         (lambda: pair().parse_ids([1]), "no_vocab", "ids"),
         (lambda: pair().parser().finish("end"), "argument", "reason"),  # type: ignore[arg-type]
         (lambda: pair().parser(tools="f"), "argument", "tools"),  # type: ignore[arg-type]
-        (lambda: pair().parser(request={"tool_choice": "sometimes"}), "request", None),
+        (lambda: pair().parser(request={"tool_choice": "sometimes"}), "request", "tool_choice"),
         (lambda: pair().grammar(tools=TOOLS, strict_level="very"), "argument", "strict_level"),  # type: ignore[arg-type]
         (lambda: unspool.Pair("deepseek_r1", vocabulary={"a": 1}, model="m/odd"), "missing_tokens", None),
     ]:

@@ -2,13 +2,13 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`template`] | a chat template against a pair; two templates against each other |
-//! | [`diagnose`] | why calls or thoughts do not arrive: nine checks, a ranking of all formats, one verdict |
+//! | [`template`] | compares a chat template with a pair, or two templates with each other |
+//! | [`diagnose`] | why calls or reasoning do not arrive: nine checks, a ranking of all formats, one verdict |
 //! | [`calls`] | what is wrong with a call |
-//! | [`kit`] | what one needs to write a format file: tests of it |
-//! | [`names`] | which names are right for a model |
-//! | [`write`](mod@write) | chat templates from format files |
-//! | [`marks`] | the literals of a pair, and texts that only look like them |
+//! | [`kit`] | tests for a format file under development |
+//! | [`names`] | the right names for a model |
+//! | [`write`](mod@write) | writes chat templates from format files |
+//! | [`marks`] | the literals of a pair, and texts that resemble them |
 
 mod border;
 pub mod calls;

@@ -13,7 +13,8 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if io::stderr().is_terminal() { shown(what, STEP, io::stderr(), work) } else { work() }
 }
 
-/// Does some work, and reports on a terminal after each `step`. Clears the line at the end, so that later output stands alone.
+/// Does some work, and reports on a terminal after each `step`. Clears the line at the end, so that later output stands
+/// alone.
 fn shown<T>(what: &str, step: Duration, mut terminal: impl io::Write + Send, work: impl FnOnce() -> T) -> T {
     // A failure to write is ignored.
     let mut tell = move |text: &str| drop(terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()));

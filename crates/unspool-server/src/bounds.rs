@@ -270,7 +270,7 @@ mod tests {
         Some((error.param.unwrap_or_default(), error.message))
     }
 
-    /// A list of so many items.
+    /// A list of `count` items.
     fn list(item: &str, count: usize) -> String {
         format!("[{}]", vec![item; count].join(","))
     }

@@ -9,25 +9,25 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; how much a body may hold; what a kind of backend can do; the settings, which are also the arguments of `unspool serve` |
-//! | `hosted` | tools that only the providers of the APIs have |
-//! | [`mod@line`] | one line of the log for each request |
-//! | [`probability`] | what a request may ask of tokens |
-//! | [`request`] | a chat request: its body, and what is left of it when it has been checked |
-//! | [`prompt`], [`model`] | from a conversation to the text that a raw model is given; the model's own tokenizer and chat template |
-//! | `gbnf` | expressions as grammars of llama.cpp |
-//! | [`constraint`] | what holds an answer to a form, in the backend's words |
-//! | [`budget`] | how long the reasoning may be |
-//! | [`backend`] | who writes the raw output |
-//! | [`raw_log`] | its raw output, written down |
-//! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as blocks that follow each other; what is counted of it |
-//! | [`hints`] | what is told of answers in which markup is left |
-//! | [`continuation`] | answers that are broken off and gone on with: reasoning that must end, constraints that wait for its end |
-//! | [`natives`] | what a chat server has taken apart already |
-//! | [`engine`] | one answer while it is written |
-//! | [`app`] | everything that is settled at start-up |
-//! | [`api`] | the HTTP surfaces, folds of one event stream |
-//! | [`connection`], [`tls`] | how long clients may take; https |
+//! | [`error`], [`bounds`], [`capabilities`], [`config`] | errors; limits of a body's structure; what each kind of backend supports; the settings, which are also the arguments of `unspool serve` |
+//! | `hosted` | tools that only the providers of the APIs run |
+//! | [`mod@line`] | one log line per request |
+//! | [`probability`] | what a request may ask about tokens, such as log probabilities |
+//! | [`request`] | a chat request: its body, and the request after validation |
+//! | [`prompt`], [`model`] | from a conversation to the prompt of a raw model; the model's own tokenizer and chat template |
+//! | `gbnf` | expressions as llama.cpp grammars |
+//! | [`constraint`] | structured outputs in the backend's terms |
+//! | [`budget`] | limits of the reasoning's length |
+//! | [`backend`] | the sources of raw output |
+//! | [`raw_log`] | a log of the raw output |
+//! | [`reply`], [`blocks`], [`metrics`] | the events of an answer; the same as consecutive blocks; metrics |
+//! | [`hints`] | warnings about answers that still contain markup |
+//! | [`continuation`] | answers that are interrupted and resumed: reasoning over its budget, constraints that begin after the reasoning |
+//! | [`natives`] | answers that a chat server has already parsed |
+//! | [`engine`] | one answer while it is generated |
+//! | [`app`] | everything that is fixed at start-up |
+//! | [`api`] | the HTTP APIs, each built from the same event stream |
+//! | [`connection`], [`tls`] | client timeouts; https |
 //!
 //! A module uses only those above it in this table.
 //!

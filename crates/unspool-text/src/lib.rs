@@ -2,25 +2,24 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`model_dir`] | a model's folder, read in one step |
+//! | [`model_dir`] | a model's directory, read in one step |
 //! | [`tokenizer`] | text to token ids, and ids to bytes |
-//! | [`template`] | chat templates: Jinja as Python has it |
-//! | [`conversation`] | the messages of the chat API in the shape that templates read |
-//! | [`harmony`] | the prompts of gpt-oss, which has no template |
+//! | [`template`] | chat templates: Jinja as Python implements it |
+//! | [`conversation`] | chat API messages in the shape that templates read |
+//! | [`harmony`] | prompts of gpt-oss, which has no template |
 //! | [`prompter`] | from a request to its prompt |
-//! | [`sandbox`], [`worker`] | rendering in a process of its own, for templates that nobody vouches for |
-//! | [`utf8`] | joins the bytes of tokens to text, without ever giving out half a character |
-//! | [`pieces`] | cuts text into pieces such as a tokenizer makes, for backends that have no tokenizer |
+//! | [`sandbox`], [`worker`] | rendering of untrusted templates in a separate process |
+//! | [`utf8`] | an incremental detokenizer's last step: joins token bytes to text without splitting a character |
+//! | [`pieces`] | splits text into token-like pieces, for backends without a tokenizer |
 //! | [`rng`] | reproducible random choices |
 //!
 //! A prompt is made from a conversation and a template:
 //!
 //! ```
-//! use serde_json::{Map, json};
-//! use unspool_text::ChatTemplate;
+//! use serde_json::{Map, json}; use unspool_text::ChatTemplate;
 //!
-//! let template = ChatTemplate::new("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")?;
-//! let context = Map::from_iter([("messages".to_owned(), json!([{"role": "user", "content": "Ahoy"}]))]);
+//! let template = ChatTemplate::new("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")?; let
+//! context = Map::from_iter([("messages".to_owned(), json!([{"role": "user", "content": "Ahoy"}]))]);
 //! assert_eq!(template.render(&context)?, "[user] Ahoy\n");
 //! # Ok::<(), unspool_text::TextError>(())
 //! ```
@@ -30,12 +29,8 @@
 //! ```
 //! use unspool_text::utf8::Utf8Decoder;
 //!
-//! let mut decoder = Utf8Decoder::default();
-//! let mut text = String::new();
-//! decoder.push(b"caf\xc3", &mut text); // the token ends inside a character
-//! assert_eq!(text, "caf");
-//! decoder.push(b"\xa9", &mut text);
-//! assert_eq!(text, "café");
+//! let mut decoder = Utf8Decoder::default(); let mut text = String::new(); decoder.push(b"caf\xc3", &mut text); // the
+//! token ends inside a character assert_eq!(text, "caf"); decoder.push(b"\xa9", &mut text); assert_eq!(text, "café");
 //! ```
 
 pub mod conversation;

@@ -10,28 +10,28 @@ use crate::flow::tokens::Tokens;
 use crate::plan::Plan;
 use crate::special::Specials;
 
-/// Who takes tokens and text that belong together.
+/// Receives tokens with their text.
 pub(crate) trait TokenSink {
-    /// What is known of tokens.
+    /// The known facts about tokens.
     fn plan(&self) -> &Plan;
 
-    /// Whether nothing came yet.
+    /// Whether nothing has come yet.
     fn is_at_start(&self) -> bool;
 
-    /// Takes the tokens of a delta whose text and ids came together; which text is whose is not known.
+    /// Takes the tokens of a delta whose text and ids came together; which text belongs to which token is unknown.
     fn together(&mut self, text: &str, ids: &[u32]);
 
-    /// Takes ordinary tokens whose borders are not known, and their text.
+    /// Takes ordinary tokens with unknown boundaries, and their text.
     fn ordinary(&mut self, text: &str, ids: &[u32]);
 
-    /// Takes a token of which the text shows this.
+    /// Takes a token with its visible text.
     fn token(&mut self, id: u32, text: &str);
 
-    /// Takes a special token, whether its text is there or was left out.
+    /// Takes a special token; `shown` says whether its text is present or was omitted.
     fn special(&mut self, id: u32, shown: bool);
 }
 
-/// Where the aligned tokens of a parser and their text go.
+/// The destination of a parser's aligned tokens and their text.
 pub(crate) struct Aligned<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) tokens: &'a mut Tokens,
@@ -48,7 +48,7 @@ impl TokenSink for Aligned<'_> {
         self.tokens.end == 0
     }
 
-    /// By where the special tokens can stand.
+    /// Splits by the possible positions of the special tokens.
     fn together(&mut self, text: &str, ids: &[u32]) {
         let specials = &self.plan.special;
         let places = places(text, ids, specials);
@@ -84,7 +84,7 @@ impl TokenSink for Aligned<'_> {
         }
     }
 
-    /// Text that was left out is put back if the format has a use for it.
+    /// Restores omitted text if the format needs it.
     fn special(&mut self, id: u32, shown: bool) {
         let Some(special) = self.plan.special.text(id) else { return };
         if special.hidden || !shown && !special.used {

@@ -1,4 +1,4 @@
-//! A server's stream as pieces of text and ids that belong together, for those who go on with an answer in the middle of it.
+//! Matches a server's text and token ids, for callers that resume an answer in the middle.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use crate::align::TokenSink;
 use crate::plan::Plan;
 use crate::unaligned::Unaligned;
 
-/// Takes text and ids as a server sends them, and gives them out as what belongs together: one token a piece (several where
-/// they share a character), where the vocabulary knows the tokens' bytes. A [`Parser`](crate::Parser) does this for itself; this is for callers that have to know what stands between two
-/// tokens, such as one that breaks an answer off behind a token and asks for its rest. Made by [`Parser::aligner`](crate::Parser::aligner).
+/// Takes text and ids as a server sends them and returns them matched: one token per piece, or several where they share
+/// a character. This needs a vocabulary with the tokens' bytes. A [`Parser`](crate::Parser) does this itself; use an
+/// aligner to know what stands between two tokens, for example to stop an answer after a token and request the rest.
+/// Created by [`Parser::aligner`](crate::Parser::aligner).
 ///
-/// Where the bytes are not known, pieces go out as they come.
+/// If the bytes are unknown, pieces are returned as they come.
 #[derive(Debug, Clone)]
 pub struct Aligner {
     plan: Arc<Plan>,
     unaligned: Unaligned,
-    /// Something came.
+    /// Whether any input has come.
     begun: bool,
 }
 
@@ -24,7 +25,7 @@ impl Aligner {
         Self { plan, unaligned: Unaligned::default(), begun: false }
     }
 
-    /// Takes a piece of the stream; gives what belongs together by now.
+    /// Takes a piece of the stream and returns everything that is matched by now.
     pub fn push(&mut self, text: &str, ids: &[u32], take: &mut impl FnMut(&str, &[u32])) {
         if text.is_empty() && ids.is_empty() {
             return;
@@ -39,7 +40,7 @@ impl Aligner {
         pieces.give("", &[]);
     }
 
-    /// The stream is over; gives what waits, as it is.
+    /// Ends the stream and returns what waits, as it is.
     pub fn finish(&mut self, take: &mut impl FnMut(&str, &[u32])) {
         let Self { plan, unaligned, begun } = self;
         if !unaligned.is_empty() {
@@ -49,24 +50,24 @@ impl Aligner {
         }
     }
 
-    /// The server met a stop text and cut it off: tokens that wait for their text have none.
+    /// The server cut the text off at a stop sequence: waiting tokens get no more text.
     pub fn cut_off(&mut self) {
         self.unaligned.cut_off(&self.plan);
     }
 
-    /// Another stream begins; what waits is forgotten.
+    /// Starts another stream and discards what waits.
     pub fn restart(&mut self) {
         self.unaligned = Unaligned::default();
         self.begun = false;
     }
 }
 
-/// Gives out what belongs together.
+/// Passes matched pieces to a callback.
 struct Pieces<'a, F> {
     plan: &'a Plan,
     begun: &'a mut bool,
     take: &'a mut F,
-    /// Tokens of a character that is not complete.
+    /// The tokens of an incomplete character.
     parts: Vec<u32>,
 }
 

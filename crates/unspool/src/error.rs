@@ -1,24 +1,24 @@
-//! The one error of the library.
+//! The library's error type.
 
 use std::fmt;
 
-/// Why something was refused before any output was read. Output itself is never an error: what is odd about it is a
+/// The reason for a refusal before any output is read. Output itself is never an error: a problem in it is a
 /// [`Diagnostic`](crate::Diagnostic).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// What kind of error.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// What is wrong and where, as one sentence without a full stop.
+    /// What is wrong, and where, as one sentence without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Where, for programs: the line of a file (`mine.toml:12`), a field of a request (`tools`), a value of a message
-    /// (`tool_calls[0].name`), a setting (`limits`).
+    /// The location, for programs: a line of a file (`mine.toml:12`), a field of a request (`tools`), a value of a
+    /// message (`tool_calls[0].name`), or a setting (`limits`).
     pub place: Option<String>,
 }
 
-/// Kinds of [`Error`]. Their names in JSON are those of [`ErrorKind::as_str`].
+/// Kinds of [`Error`]. [`ErrorKind::as_str`] gives their names in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -26,28 +26,28 @@ pub enum ErrorKind {
     UnknownName,
     /// A format file cannot be read or used.
     BadFormat,
-    /// The two halves cannot work together.
+    /// The two halves of a pair cannot work together.
     BadPair,
     /// The checkpoint lacks what the format needs (a `response_template`).
     BadCheckpoint,
     /// The vocabulary lacks tokens that the format needs ([`Pair::check_vocabulary`](crate::Pair::check_vocabulary)).
     MissingTokens,
-    /// The checkpoint's files do not say which format it writes ([`Registry::detect`](crate::Registry::detect)).
+    /// The checkpoint's files do not identify its format ([`Registry::detect`](crate::Registry::detect)).
     Unsure,
-    /// No limit has this name, or it cannot have this value.
+    /// No limit has this name, or the value is out of range.
     BadLimit,
-    /// The request asks for what the format cannot do, or cannot be read.
+    /// The request is unreadable, or asks for something the format does not support.
     BadRequest,
-    /// There is no grammar for the request, or it would exceed its limit.
+    /// The request has no grammar, or its grammar would exceed the limit.
     NoGrammar,
     /// The format cannot write the message.
     CannotRender,
-    /// A snapshot is damaged, of another version, or of another pair.
+    /// A snapshot is damaged, or belongs to another version or pair.
     BadSnapshot,
 }
 
 impl ErrorKind {
-    /// Its name in JSON and in Python.
+    /// The name in JSON and in Python.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -67,30 +67,30 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error without a hint and a place.
+    /// Creates an error without hint and place.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, place: None }
     }
 
-    /// An error of a request.
+    /// Creates an error about a request.
     #[must_use]
     pub fn request(message: &str) -> Self {
         Self::new(ErrorKind::BadRequest, message)
     }
 
-    /// An error of a request for a grammar.
+    /// Creates an error about a request for a grammar.
     pub(crate) fn grammar(message: &str) -> Self {
         Self::new(ErrorKind::NoGrammar, message).at("tools")
     }
 
-    /// Adds what to do about it.
+    /// Adds how to fix it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Adds where it is.
+    /// Adds the location.
     #[must_use]
     pub fn at(self, place: impl Into<String>) -> Self {
         Self { place: Some(place.into()), ..self }

@@ -7,6 +7,8 @@ use crate::span::Span;
 ///
 /// Text and JSON are slices of the input if possible; a slice lives only during the call to the sink. Joined by kind,
 /// the events form the message, however the input is split.
+///
+/// The list is exhaustive on purpose: who leaves out a kind of output loses text, so a new kind is to break the build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
     /// More reasoning.

@@ -37,6 +37,7 @@ pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
 /// implicit end, such as the opener of a call, is content itself: it begins at `content`, and the token before
 /// `constraint` completed it. Those tokens came before the grammar applied, so feed them to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReasoningEnd {
     /// The first token that is not reasoning: the grammar reads from here.
     pub content: u64,
@@ -108,6 +109,7 @@ pub enum FinishReason {
 
 /// The result of a finished reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finish {
     /// For the client: `stop`, `length`, `tool_calls`.
     pub reason: FinishReason,
@@ -197,12 +199,13 @@ impl Parser {
         }
     }
 
-    /// The server met a stop text and cut it off: ids that wait for their text have none. Nothing but [`Parser::finish`] follows.
+    /// The server cut the text off at a stop sequence: waiting ids get no more text. Only [`Parser::finish`] may
+    /// follow.
     pub fn cut_off(&mut self) {
         self.memory.unaligned.cut_off(&self.plan);
     }
 
-    /// The output is over; gives out what was held. `reason`: what the engine said, if anything.
+    /// Ends the output and emits everything held. `reason`: the engine's finish reason, if known.
     pub fn finish(&mut self, reason: Option<FinishReason>, sink: &mut (impl Sink + ?Sized)) -> Finish {
         let mut sink = Bounded { sink, told: self.memory.diagnostics, most: self.limits.diagnostics };
         self.flush_lag(&mut sink);

@@ -91,14 +91,15 @@ impl Unaligned {
         }
     }
 
-    /// The server has cut the text off here: tokens that wait have no more of it, and but for the first no text at all. A special
-    /// token whose text has begun is none then.
+    /// The server cut the text off here: waiting tokens get no more text, and only the first one may have some. A
+    /// special token with incomplete text then does not count.
     pub(crate) fn cut_off(&mut self, plan: &Plan) {
         let begun = !self.text.is_empty() && self.ids.first().is_some_and(|id| !plan.special.contains(*id));
         self.ids.truncate(usize::from(begun));
     }
 
-    /// Whether, as far as special tokens show, this text is that of these ids. With bytes known, that is asked of each token.
+    /// Whether this text belongs to these ids, as far as special tokens show. If the bytes are known, every token is
+    /// checked.
     fn is_together(&self, text: &str, ids: &[u32], plan: &Plan) -> bool {
         if plan.has_bytes() {
             return false;

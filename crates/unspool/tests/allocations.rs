@@ -51,7 +51,7 @@ fn call(arguments: &Value) -> Message {
     Message { tool_calls: vec![call], ..Message::default() }
 }
 
-/// A message of about so many bytes.
+/// A message of about this many bytes.
 type Make = fn(usize) -> Message;
 
 const INPUTS: &[(&str, u64, Make)] = &[

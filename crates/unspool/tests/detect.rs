@@ -1,5 +1,5 @@
-//! Which format a checkpoint writes is told from its own files. The chat templates of many models, which `.ci/fetch-templates`
-//! fetches, must never be taken for another format's; without them the test says that it is skipped.
+//! Detects a checkpoint's format from its own files. The chat templates of many models, from `.ci/fetch-templates`, must
+//! never be taken for another format's; without them the test reports that it is skipped.
 #![allow(clippy::expect_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};

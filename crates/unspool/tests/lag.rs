@@ -54,7 +54,7 @@ fn run(pair: &Pair, deltas: &[(String, Vec<u32>)]) -> Answer {
     (message, finish.reasoning_tokens, finish.reasoning_end_token)
 }
 
-/// One delta for each token, its text so many characters late.
+/// One delta per token, with text that comes this many characters late.
 fn late(tokens: &[(u32, &str)], held: impl Fn(usize) -> usize) -> Vec<(String, Vec<u32>)> {
     let mut waiting = String::new();
     let mut deltas = Vec::new();

@@ -1,5 +1,5 @@
-"""Takes the raw output of a language model apart into reasoning, content and tool calls: live, token by token, and with exactly
-the same answer when it gets the whole text at once.
+"""Parses the raw output of a language model into reasoning, content and tool calls. Streamed token by token or given as one
+text, the output yields the same result.
 
 >>> import unspool
 >>> pair = unspool.Pair("qwen3", "hermes")

@@ -1,4 +1,4 @@
-"""What :func:`unspool.diagnose` gives: the JSON of ``unspool diagnose --json``."""
+"""The result of :func:`unspool.diagnose`: the JSON of ``unspool diagnose --json``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 Evidence = TypedDict(
     "Evidence", {"where": str, "offset": "int | None", "line": "int | None", "text": str}
 )
-Evidence.__doc__ = "What shows a finding: the text, cut, and where it stands."
+Evidence.__doc__ = "The evidence of a finding: the shortened text and its position."
 
 
 class Check(TypedDict):
@@ -22,7 +22,7 @@ class Check(TypedDict):
 
 
 class Ranked(TypedDict):
-    """How well a pair reads the outputs. Equal ranks are a tie."""
+    """How well a pair parses the outputs. Equal ranks are a tie."""
 
     reasoning_parser: str | None
     tool_call_parser: str | None
@@ -34,7 +34,7 @@ class Ranked(TypedDict):
 
 
 class Given(TypedDict):
-    """What was given, and how many answers it holds."""
+    """The kind of input and its number of answers."""
 
     kind: Literal[
         "raw", "chat_completion", "completion", "response", "message", "event_stream", "json_lines", "replay"
@@ -43,7 +43,7 @@ class Given(TypedDict):
 
 
 class Verdict(TypedDict):
-    """What it comes to. ``flags`` are those to start the server with; empty: they stay as they are."""
+    """The conclusion. ``flags`` are the flags to start the server with; empty: no change."""
 
     kind: Literal[
         "ok",
@@ -64,7 +64,7 @@ class Verdict(TypedDict):
 
 
 class Diagnosis(TypedDict):
-    """A whole diagnosis: the nine checks, the formats with the best first, and the verdict."""
+    """A complete diagnosis: the nine checks, the ranking of formats (best first), and the verdict."""
 
     input: Given
     checks: list[Check]

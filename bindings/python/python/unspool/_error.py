@@ -1,14 +1,14 @@
-"""The one error of the package."""
+"""The package's error type."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Something that was asked for cannot be done. Model output is never an error.
+    """A request that cannot be fulfilled. Model output is never an error.
 
     ``kind`` is a short name: ``unknown_name``, ``bad_format``, ``bad_pair``, ``bad_checkpoint``, ``missing_tokens``, ``unsure``,
     ``request``, ``grammar``, ``render``, ``snapshot``, ``message``, ``no_vocab`` or ``argument``.
-    ``hint`` says what to do about it, and ``place`` where it is wrong; None if there is nothing to say.
+    ``hint`` says how to fix it, and ``place`` is the location; both may be None.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""From a server's tokenizers and requests to pairs and the fields that a pair reads. Nothing here is kept per request."""
+"""Converts a server's tokenizers and requests to pairs and request fields. Stores nothing per request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _pairs: dict[tuple[Any, ...], Pair] = {}
 
 
 def vocabulary(tokenizer: Any) -> Vocabulary:
-    """What is known of a tokenizer; read once for each tokenizer."""
+    """The vocabulary of a tokenizer, read once per tokenizer."""
     key = id(tokenizer)
     known = _vocabularies.get(key)
     if known is None:
@@ -50,7 +50,7 @@ def pair(
     call_ids: int | str | None = None,
     raw_rest: bool = False,
 ) -> Pair:
-    """The compiled pair; made once for each tokenizer. The start-up check of the vocabulary is done here."""
+    """The compiled pair, created once per tokenizer. Checks the vocabulary at start-up."""
     model_type = _model_type(model_config)
     incomplete: Any = os.environ.get("UNSPOOL_INCOMPLETE_CALLS") or "stream"
     key = (reasoning, tools, id(tokenizer), model_type, incomplete, call_ids, raw_rest)
@@ -79,18 +79,18 @@ def _checked(tokenizer: Any, model: Any) -> str | None:
 
 
 def _model_type(model_config: Any) -> str | None:
-    # A checkpoint of gpt-oss is always read as harmony; other types change nothing.
+    # gpt-oss checkpoints are always parsed as harmony; other types have no effect.
     model_type = getattr(getattr(model_config, "hf_config", None), "model_type", None)
     return model_type if model_type == "gpt_oss" else None
 
 
 def told(error: Error) -> str:
-    """An error with its hint, for those who show nothing but its text."""
+    """An error with its hint, for callers that show only the text."""
     return f"{error.message}\nhint: {error.hint}" if error.hint else error.message
 
 
 def fields(request: Any, tools: Iterable[Any] | None, kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a pair reads of a Chat or Responses request. `kwargs` are the effective arguments of the chat template."""
+    """The fields of a Chat or Responses request that a pair reads. `kwargs` are the effective arguments of the chat template."""
     read: dict[str, Any] = {
         "tools": [tool for tool in map(_tool, tools or getattr(request, "tools", None) or ()) if tool is not None],
         "tool_choice": choice(getattr(request, "tool_choice", None)),
@@ -112,7 +112,7 @@ def fields(request: Any, tools: Iterable[Any] | None, kwargs: Mapping[str, Any] 
 
 
 def choice(given: Any) -> Any:
-    """`tool_choice` as an OpenAI chat request writes it."""
+    """`tool_choice` as in an OpenAI chat request."""
     if given is None or isinstance(given, str):
         return given
     read = given if isinstance(given, Mapping) else given.model_dump()

@@ -1,4 +1,4 @@
-"""From the objects that people have at hand to a :class:`Vocabulary`."""
+"""Converts tokenizers, directories and dicts to a :class:`Vocabulary`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._unspool import Vocabulary
 
 
 def of(source: Any) -> Vocabulary:
-    """The vocabulary of a folder, a ``{text: id}``, or a tokenizer of ``tokenizers`` or ``transformers``."""
+    """The vocabulary of a directory, a ``{text: id}``, or a tokenizer of ``tokenizers`` or ``transformers``."""
     if isinstance(source, Vocabulary):
         return source
     is_tokenizer = hasattr(source, "get_vocab")
@@ -43,7 +43,7 @@ def template_of(tokenizer: Any) -> str | None:
 
 
 def config_of(tokenizer: Any) -> dict[str, Any] | None:
-    """What of ``tokenizer_config.json`` a ``transformers`` tokenizer kept, as far as it is JSON."""
+    """The part of ``tokenizer_config.json`` that a ``transformers`` tokenizer retains, as far as it is JSON."""
     kept = getattr(tokenizer, "init_kwargs", None)
     config: dict[str, Any] = {}
     for key, value in dict(kept if isinstance(kept, Mapping) else {}).items():
@@ -59,7 +59,7 @@ def config_of(tokenizer: Any) -> dict[str, Any] | None:
 
 
 def _json(tokenizer: Any) -> str | None:
-    """The ``tokenizer.json`` of a tokenizer of ``tokenizers``; None for everything else, also for what only acts like one."""
+    """The ``tokenizer.json`` of a tokenizer of ``tokenizers``; None for everything else, including lookalikes."""
     to_str = getattr(tokenizer, "to_str", None)
     whole = to_str() if callable(to_str) else None
     return whole if isinstance(whole, str) else None
@@ -72,7 +72,7 @@ def _of_fast(tokenizer: Any, whole: str) -> Vocabulary:
 
 
 def _of_slow(tokenizer: Any) -> Vocabulary:
-    """A tokenizer without a ``tokenizer.json``: its added tokens are known, the bytes of the others are not."""
+    """A tokenizer without a ``tokenizer.json``: only its added tokens are known, not the bytes of the others."""
     added = _added(tokenizer)
     hidden = [text for text in _strings(getattr(tokenizer, "all_special_tokens", None)) if text in added]
     return Vocabulary(

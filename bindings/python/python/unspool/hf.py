@@ -1,9 +1,9 @@
-"""Hugging Face ``response_template``s of our formats, for ``tokenizer.parse_response`` of ``transformers`` (5.19 and later)::
+"""Hugging Face ``response_template``s of unspool's formats, for ``tokenizer.parse_response`` of ``transformers`` (5.19+)::
 
     tokenizer.response_template = unspool.hf.response_template("qwen3", "hermes", start_anchor="<|im_start|>assistant\\n")
 
-A template is found by what the format writes around a thought, a name and arguments. It is then held to the format: what the format
-writes must be read as the same message again, or there is none.
+A template is derived from the text that the format writes around reasoning, a name and arguments. It is then verified: it
+must parse messages that the format renders back to the same messages, or no template is returned.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TOOLS = [
 def response_template(
     reasoning: str | None = None, tools: str | None = None, *, tokenizer: Any = None, start_anchor: str | None = None
 ) -> dict[str, Any]:
-    """The response template of a pair of formats, or of the pair that a ``transformers`` tokenizer's files speak for.
+    """The response template of a pair of formats, or of the pair detected from a ``transformers`` tokenizer's files.
 
-    ``start_anchor`` is the text with which the assistant's turn begins in a prompt; a tokenizer's chat template tells it. An ``Error`` of
-    kind ``unsure`` says why a format cannot be said in a response template.
+    ``start_anchor`` is the text that begins the assistant's turn in a prompt; a tokenizer's chat template provides it. An
+    ``Error`` of kind ``unsure`` says why a response template cannot express the format.
     """
     if reasoning is None and tools is None and tokenizer is not None:
         found = detect(tokenizer)
@@ -61,7 +61,7 @@ def _refused(why: str) -> Error:
 
 
 def _anchor(tokenizer: Any) -> str:
-    """What the chat template adds for the assistant's turn, up to a thought that it opens or closes."""
+    """The text that the chat template adds for the assistant's turn, up to reasoning that it opens or closes."""
     apply = getattr(tokenizer, "apply_chat_template", None)
     if apply is None or not getattr(tokenizer, "chat_template", None):
         raise Error(
@@ -92,7 +92,7 @@ def _written(pair: Pair, *calls: ToolCall) -> str:
 
 
 def _calls(pair: Pair) -> dict[str, Any]:
-    """The region of one call, from what the format writes around its name and arguments."""
+    """The region of one call, from the text that the format writes around its name and arguments."""
     pair = Pair(None, pair.tools)
     arguments = json.dumps(dict(zip(_KEYS, _VALUES)))
     one = _written(pair, ToolCall("zqid", _NAME, arguments))
@@ -109,7 +109,7 @@ def _function(name: str, arguments: str) -> dict[str, Any]:
 
 
 def _edges(before: str, behind: str) -> dict[str, Any]:
-    """Opener and closer, without the white space that templates put around a body."""
+    """Opener and closer, without the white space of templates around a body."""
     if not before.strip() or not behind.strip():
         raise _refused("nothing closes a call" if before.strip() else "nothing opens a call")
     return {"open": before.strip(), "close": behind.strip()}
@@ -132,13 +132,13 @@ def _enveloped(text: str) -> dict[str, Any] | None:
 
 
 def _pattern(text: str) -> str:
-    """A literal as a pattern in which the white space at its edges may be another."""
+    """A literal as a pattern with any white space at its edges."""
     inner = re.escape(text.strip())
     return rf"\s*{inner}\s*"
 
 
 def _headed(text: str, arguments: str) -> dict[str, Any] | None:
-    """The name in the header, JSON behind it."""
+    """The name in the header, followed by JSON."""
     at = text.find(arguments)
     if at < 0 or text.find(_NAME) > at:
         return None
@@ -165,7 +165,7 @@ def _tagged(text: str) -> dict[str, Any] | None:
     middle, rest = rest.split(_VALUES[0], 1)
     seam, rest = rest.split(_KEYS[1], 1)
     closer = rest.split(_VALUES[1], 1)[1]
-    # What opens a tag stands before each key: the longest end of both.
+    # The tag's opener precedes each key: their longest common suffix.
     size = next((n for n in range(len(seam), 0, -1) if opener.endswith(seam[-n:]) and seam[-n:].lstrip().startswith(("<", "["))), 0)
     if not size:
         return None
@@ -187,7 +187,7 @@ def _tagged(text: str) -> dict[str, Any] | None:
 
 
 def _hold(pair: Pair, template: dict[str, Any]) -> None:
-    """Whether what the format writes is read as the same message again, with the template alone."""
+    """Whether the template alone parses rendered messages back to the same messages."""
     halves = ("hf" if pair.reasoning else None, "hf" if pair.tools else None)
     try:
         reader = Pair(*halves, tokenizer_config={"response_template": template})

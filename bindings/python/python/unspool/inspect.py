@@ -1,4 +1,4 @@
-"""Replies as messages of ``inspect_ai`` (tried with 0.3.285), for a ``ModelAPI`` that gets a model's raw output::
+"""Replies as messages of ``inspect_ai`` (tested with 0.3.285), for a ``ModelAPI`` that gets a model's raw output::
 
     pair = unspool.Pair("qwen3", "hermes", vocabulary=tokenizer)
     message = unspool.inspect.parse(pair, output, tools=tools, model=self.model_name)
@@ -36,7 +36,7 @@ def parse(
     reason: Any = None,
     model: str | None = None,
 ) -> ChatMessageAssistant:
-    """The message of an output, text or ids. ``tools`` are those of the task."""
+    """The message of an output, text or ids. ``tools`` are the task's tools."""
     fields = {**(request or {}), "tools": [openai_tool(tool) for tool in tools]}
     if isinstance(output, str):
         message = pair.parse(output, request=fields, prompt=prompt, reason=reason)
@@ -46,7 +46,7 @@ def parse(
 
 
 def model_output(message: Message, model: str) -> ModelOutput:
-    """A parsed reply as the output of a model."""
+    """A parsed reply as a model's output."""
     choice = ChatCompletionChoice(
         message=assistant_message(message, model), stop_reason=_STOPS[message.finish_reason]
     )
@@ -54,7 +54,7 @@ def model_output(message: Message, model: str) -> ModelOutput:
 
 
 def assistant_message(message: Message, model: str | None = None) -> ChatMessageAssistant:
-    """A parsed reply as a message of the assistant. A call that cannot be made has a ``parse_error``."""
+    """A parsed reply as an assistant message. A call that cannot be executed has a ``parse_error``."""
     content: list[Any] = []
     if message.reasoning:
         content.append(ContentReasoning(reasoning=message.reasoning))
@@ -70,12 +70,12 @@ def assistant_message(message: Message, model: str | None = None) -> ChatMessage
 
 
 def openai_tool(tool: ToolInfo) -> dict[str, Any]:
-    """A tool in the form of an OpenAI request."""
+    """A tool as in an OpenAI request."""
     return {"type": "function", "function": tool.model_dump(include={"name", "description", "parameters"}, exclude_none=True)}
 
 
 def _call(call: Call) -> ToolCall:
-    """Inspect makes a call only if it has no ``parse_error``; an unknown tool and a schema that is missed are its own to tell."""
+    """Inspect executes a call only if it has no ``parse_error``; it reports unknown tools and schema mismatches itself."""
     try:
         arguments = json.loads(call.arguments)
     except ValueError:

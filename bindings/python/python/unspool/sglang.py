@@ -1,10 +1,12 @@
 """unspool as a plugin of SGLang (0.5.23; Python 3.11 or later).
 
-Installed beside SGLang it registers itself (entry point ``sglang.srt.plugins``). Every format is then named ``unspool_<name>``::
+Installed in the same environment as SGLang, it registers itself (entry point ``sglang.srt.plugins``). Every format is
+available as ``unspool_<name>``::
 
     python -m sglang.launch_server --model MODEL --tool-call-parser unspool_hermes --reasoning-parser unspool_qwen3
 
-SGLang hands its parsers text alone, so markers are told by their text. ``UNSPOOL_FORMATS`` adds format files of your own, as for vLLM.
+SGLang passes only text to its parsers, so markers are recognized by their text. ``UNSPOOL_FORMATS`` adds your own format
+files, as for vLLM.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _blind: dict[tuple[str | None, str | None, bool], Pair] = {}
 
 
 def _pair(reasoning: str | None, tools: str | None, tokenizer: Any, raw_rest: bool = True) -> Pair:
-    """The pair of a tokenizer, if SGLang gives one: it says which tokens are special. What another parser reads stays as it is."""
+    """The pair of a tokenizer, if SGLang passes one: it knows the special tokens. Another parser's text stays unchanged."""
     if tokenizer is not None:
         return _serving.pair(reasoning, tools, tokenizer, raw_rest=raw_rest)
     key = (reasoning, tools, raw_rest)
@@ -40,7 +42,7 @@ def _pair(reasoning: str | None, tools: str | None, tokenizer: Any, raw_rest: bo
 
 
 def _tools(tools: Any) -> list[dict[str, Any]]:
-    """SGLang's tools as an OpenAI request has them."""
+    """SGLang's tools as in an OpenAI request."""
     out = []
     for tool in tools or ():
         function = tool.function
@@ -50,7 +52,7 @@ def _tools(tools: Any) -> list[dict[str, Any]]:
 
 
 class UnspoolDetector(BaseFormatDetector):
-    """A tool-call format of unspool. A new one reads each reply."""
+    """A tool-call format of unspool, created anew for each reply."""
 
     #: The format's name.
     unspool_name: str
@@ -61,7 +63,7 @@ class UnspoolDetector(BaseFormatDetector):
         self._parser: Parser | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        # Also markup without a call: SGLang then takes the text without it.
+        # Also true for markup without a call: SGLang then uses the text without it.
         message = self.pair.parse(text, start="content", request={"calls_wanted": True})
         return bool(message.tool_calls) or message.content != text
 
@@ -143,7 +145,7 @@ class UnspoolDetector(BaseFormatDetector):
 
 
 def _literals(node: Any, out: list[str]) -> bool:
-    """The literals of a grammar in order, `_ARGUMENTS` for the arguments; False: it is no plain sequence of them."""
+    """The literals of a grammar in order, with `_ARGUMENTS` for the arguments; False if it is no plain sequence."""
     kind = node.get("type")
     if kind == "const_string":
         out.append(node["value"])
@@ -160,7 +162,7 @@ def _literals(node: Any, out: list[str]) -> bool:
     return True
 
 
-#: Stands for the arguments among literals.
+#: Placeholder for the arguments among literals.
 _ARGUMENTS = "\0"
 
 
@@ -174,7 +176,7 @@ def _around_arguments(format: Any) -> tuple[str, str] | None:
 
 
 class UnspoolReasoningDetector(BaseReasoningFormatDetector):
-    """A reasoning format of unspool. Normal text is the rest of the output as the model wrote it."""
+    """A reasoning format of unspool. Normal text is the rest of the output, unchanged."""
 
     #: The format's name.
     unspool_name: str
@@ -205,7 +207,7 @@ class UnspoolReasoningDetector(BaseReasoningFormatDetector):
         self._answered = False
 
     def _begin(self) -> dict[str, Any]:
-        """Where the reply begins, as far as SGLang says."""
+        """Where the reply begins, as far as SGLang reveals it."""
         if self.continue_final_message and self.previous_content:
             return {"prompt": str(self.previous_content)}
         return {"start": "reasoning"} if self.force_reasoning else {}
@@ -246,7 +248,7 @@ def register() -> None:
     for path in filter(None, os.environ.get("UNSPOOL_FORMATS", "").split(os.pathsep)):
         add_formats(path)
     for half, name, _ in formats():
-        # SGLang looks reasoning parsers up in lower case.
+        # SGLang looks up reasoning parsers by lower-case name.
         shown = (PREFIX + name).lower()
         fields = {"unspool_name": name, "__module__": __name__}
         if half == "reasoning":

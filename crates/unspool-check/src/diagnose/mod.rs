@@ -4,17 +4,13 @@
 //! files' contents and, if it queried a server, its answers.
 //!
 //! ```
-//! use serde_json::json;
-//! use unspool::{Registry, Setup};
-//! use unspool_check::diagnose::{Cause, Formats, Input, Question, diagnose};
+//! use serde_json::json; use unspool::{Registry, Setup}; use unspool_check::diagnose::{Cause, Formats, Input, Question,
+//! diagnose};
 //!
-//! let input = Input::read("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>").expect("it is not empty");
-//! let formats = Formats::new(Registry::builtin(), Setup::default());
-//! let mut question = Question::new(&input, &formats);
-//! question.tool_call_parser = Some("mistral");
-//! let report = diagnose(&question).expect("the request is fine");
-//! assert_eq!(report.verdict.kind, Cause::WrongParser);
-//! assert_eq!(report.ranking[0].valid_calls, 1);
+//! let input = Input::read("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>").expect("it is not
+//! empty"); let formats = Formats::new(Registry::builtin(), Setup::default()); let mut question = Question::new(&input,
+//! &formats); question.tool_call_parser = Some("mistral"); let report = diagnose(&question).expect("the request is
+//! fine"); assert_eq!(report.verdict.kind, Cause::WrongParser); assert_eq!(report.ranking[0].valid_calls, 1);
 //! ```
 
 mod checks;
@@ -43,15 +39,15 @@ use unspool_text::Prompter;
 
 use survey::Survey;
 
-/// Most of an output that is ranked, in bytes.
+/// Maximum length of a ranked output, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Most outputs that are ranked.
+/// Maximum number of ranked outputs.
 const MOST_RANKED: usize = 20;
 
-/// What is asked.
+/// The inputs of a diagnosis.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What is looked at.
+    /// The output to diagnose.
     pub input: &'a Input,
     /// The formats.
     pub formats: &'a Formats,
@@ -65,18 +61,18 @@ pub struct Question<'a> {
     pub prompt: Option<&'a str>,
     /// The id of the model.
     pub model: Option<&'a str>,
-    /// What is known of the checkpoint's files.
+    /// The known facts about the checkpoint's files.
     pub checkpoint: Checkpoint<'a>,
-    /// Renders with the chat template that is used, if that is known.
+    /// Renders with the chat template in use, if known.
     pub prompter: Option<&'a Prompter>,
-    /// The flags of the server, if all of them are known.
+    /// All flags of the server, if known.
     pub served: Option<&'a Served>,
-    /// What a running server answered.
+    /// The answers of a running server.
     pub server: Option<&'a Server>,
 }
 
 impl<'a> Question<'a> {
-    /// A question about an input, with nothing else known.
+    /// Creates a question about an input with no other facts.
     #[must_use]
     pub fn new(input: &'a Input, formats: &'a Formats) -> Self {
         Self {
@@ -95,14 +91,14 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What a running server answered to one request, asked in several ways.
+/// The answers of a running server to one request in several variants.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
     /// The complete answer of the chat API.
     pub whole: Option<Output>,
     /// The same as a stream.
     pub streamed: Option<Output>,
-    /// The version that it reports.
+    /// The version that the server reports.
     pub version: Option<String>,
 }
 

@@ -108,7 +108,7 @@ impl Draft {
         self.write_tools(&mut out);
         if !self.marks.is_empty() {
             let marks: Vec<String> = self.marks.iter().map(|mark| quoted(mark)).collect();
-            out.push_str("\n# By these texts of its chat template the format is told (`auto`).\n[[detect]]\n");
+            out.push_str("\n# `auto` detects the format by these texts of its chat template.\n[[detect]]\n");
             if self.thought.is_some() {
                 let _ = writeln!(out, "reasoning = {name}");
             }

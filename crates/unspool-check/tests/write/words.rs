@@ -24,7 +24,7 @@ fn instructions_show_the_syntax_of_the_format() {
     let own = Wish { instructions: Some("Call them as you like.".to_owned()), ..named("hermes") };
     let text = own.template(&Registry::builtin()).unwrap();
     assert!(text.contains("Call them as you like.") && !text.contains("function_name"), "{text}");
-    // A family whose models are told nothing is told what the operator writes.
+    // For a family without instructions of its own, the template has the operator's text.
     let own = Wish { instructions: Some("Call them as you like.".to_owned()), ..named("granite") };
     assert!(own.template(&Registry::builtin()).unwrap().contains("Call them as you like."));
 }

@@ -1,4 +1,4 @@
-//! What is wrong on the command line is told with a hint, and the exit code is 2.
+//! Errors of the command line have a hint, and the exit code is 2.
 
 use std::process::Command;
 

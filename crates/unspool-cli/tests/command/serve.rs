@@ -58,7 +58,7 @@ impl Gateway {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
-    /// Ends it, and gives what it told.
+    /// Ends it and returns its output.
     pub(crate) fn told(mut self) -> String {
         let mut errors = self.child.stderr.take().expect("a pipe");
         let _ = self.child.kill();

@@ -1,5 +1,5 @@
-//! The key check in front of the API, with vLLM's scope: only the API's own paths. A key comes as `Authorization: Bearer`, or as
-//! `x-api-key`, which Anthropic's clients send.
+//! The key check in front of the API, with vLLM's scope: only the API's own paths. A key comes as `Authorization:
+//! Bearer`, or as `x-api-key`, which Anthropic's clients send.
 
 use std::sync::Arc;
 

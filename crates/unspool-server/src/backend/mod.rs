@@ -58,7 +58,7 @@ pub trait Backend: Send + Sync {
         Box::pin(async {})
     }
 
-    /// Most tokens of prompt and answer together, as its servers say it of a model.
+    /// Maximum tokens of prompt and answer together, as its servers report it for a model.
     fn longest_context(&self, model: Option<&str>) -> Option<u64> {
         let _ = model;
         None

@@ -3,15 +3,16 @@
 //! A recording is a JSON Lines file. Each line is one output, as text or as tokens:
 //!
 //! ```json
-//! {"text": "<think>\nTwo keels.\n</think>\n\nBook the morning.", "finish_reason": "stop"}
-//! {"tokens": [[151667, "<think>"], [198, "\n"], [7, null, "e282"], [8, null, "ac"]], "match": "price"}
+//! {"text": "<think>\nTwo keels.\n</think>\n\nBook the morning.", "finish_reason": "stop"} {"tokens": [[151667,
+//! "<think>"], [198, "\n"], [7, null, "e282"], [8, null, "ac"]], "match": "price"}
 //! ```
 //!
 //! A token that is no text by itself has `null` and its bytes in hexadecimal. `finish_reason` is `stop` (default) or
-//! `length`; `prompt_tokens` is a number. An output with `request_hash` answers only the request with that hash (the gateway
-//! sends the hash of every request back in the header `x-unspool-request-hash`), one with `match` only a request whose
-//! last message contains that text. All others are played in order, and again from the beginning after the last.
-//! A line may instead describe the vocabulary: `{"special_tokens": {"<think>": 151667}, "hidden_special_tokens": []}`.
+//! `length`; `prompt_tokens` is a number. An output with `request_hash` answers only the request with that hash (the
+//! gateway sends the hash of every request back in the header `x-unspool-request-hash`), one with `match` only a
+//! request whose last message contains that text. All others are played in order, and again from the beginning after
+//! the last. A line may instead describe the vocabulary: `{"special_tokens": {"<think>": 151667},
+//! "hidden_special_tokens": []}`.
 
 use std::collections::HashMap;
 use std::path::Path;

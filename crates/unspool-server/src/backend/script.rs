@@ -28,8 +28,8 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// The token as a piece of output. A script has no probabilities, so those that are wished are made up of the text: the same
-    /// ones each time.
+    /// The token as a piece of output. A script has no probabilities, so requested ones are derived from the text, the
+    /// same each time.
     fn played(self, wishes: TokenWishes) -> Tokens {
         let probabilities = match wishes.top {
             Some(most) => {

@@ -135,8 +135,8 @@ impl Continuation {
         });
     }
 
-    /// Whether tokens still wait for their text where the backend says this, and nothing more of its answer comes; they are to be
-    /// read first.
+    /// Whether tokens still wait for their text where the backend says this, and nothing more of its answer comes; they
+    /// are to be read first.
     pub(super) fn holds(&mut self, next: Option<&Result<Piece, BackendError>>) -> bool {
         match next {
             Some(Ok(Piece::Stopped { at, .. })) if at.as_ref().is_some_and(Value::is_string) => self.aligner.cut_off(),

@@ -255,7 +255,7 @@ async fn the_beginning_of_a_conversation_that_is_too_long_can_be_dropped() {
     assert!((20..200).contains(&tokens) && answer["truncation"] == "auto", "{answer}");
     let alone = json!({"model": "m", "input": "tide ".repeat(500), "truncation": "auto"});
     assert_eq!(gateway.post("/v1/responses", &alone).await.status(), 400, "what the user said last stays");
-    // The backend is told to cut the prompt off, and so it is no fault here.
+    // The request lets the backend truncate the prompt, so this is no error.
     let cut = plain_chat(
         json!({"messages": [{"role": "user", "content": "tide ".repeat(500)}], "truncate_prompt_tokens": 50}),
     );

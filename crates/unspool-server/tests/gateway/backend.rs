@@ -1,4 +1,4 @@
-//! The gateway in front of a completions server: a small one in this file, which can be told to misbehave.
+//! The gateway in front of a completions server: a small fake in this file, which can misbehave on demand.
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What holds an answer to a form, as each kind of backend is told.
+//! Structured outputs as each kind of backend receives them.
 
 use serde_json::{Value, json};
 use unspool::grammar::{Options, StrictLevel};
@@ -175,7 +175,7 @@ async fn a_thought_stands_in_front_as_the_prompt_has_it() {
         let waits = (kind == RemoteKind::Sglang).then_some(json!(true));
         assert_eq!((outside.get("require_reasoning"), closed.get("require_reasoning")), (waits.as_ref(), None));
     }
-    // From the first token on: SGLang is told so, and a thought that is open gets closed.
+    // From the first token on: the request says so to SGLang, and open reasoning is closed.
     for (config, more) in [
         (ConstraintConfig { enable_in_reasoning: Switch(true), ..gated.clone() }, json!({})),
         (gated, json!({"include_reasoning": false})),

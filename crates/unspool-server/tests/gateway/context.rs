@@ -69,7 +69,7 @@ async fn answer(State(server): State<Arc<Server>>, uri: Uri, body: String) -> Re
     said.to_string().into_response()
 }
 
-/// The number of tokens that a server was told to write at most.
+/// The maximum number of tokens in the request to a server.
 fn most(kind: RemoteKind, sent: &Value) -> u64 {
     let number = match kind {
         RemoteKind::Sglang => &sent["sampling_params"]["max_new_tokens"],

@@ -1,4 +1,4 @@
-//! `auto`: which format the model writes is told from its files, or the gateway does not start.
+//! `auto`: the gateway detects the model's format from its files, or does not start.
 
 use std::path::PathBuf;
 

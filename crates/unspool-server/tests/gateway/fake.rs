@@ -21,7 +21,7 @@ const SPECIAL: [(&str, u32); 3] = [("<think>", 259), ("</think>", 260), ("<|end|
 /// An answer, piece by piece; each has the tokens of its text.
 pub(crate) type Answer = Vec<String>;
 
-/// A server that writes what it is told.
+/// A server with scripted answers.
 pub(crate) struct Fake {
     kind: RemoteKind,
     /// Whether it says the ids of its tokens.
@@ -38,7 +38,7 @@ impl Fake {
         Self::start_lagging(kind, 0, answers).await
     }
 
-    /// As [`Fake::start`], with text that comes so many bytes behind its tokens.
+    /// As [`Fake::start`], with text that comes this many bytes after its tokens.
     pub(crate) async fn start_lagging(kind: RemoteKind, lag: usize, answers: Vec<Answer>) -> (Arc<Self>, String) {
         let ids = kind != RemoteKind::OpenAi;
         let fake = Arc::new(Self { kind, ids, lag, answers: Mutex::new(answers.into()), seen: Mutex::default() });

@@ -104,7 +104,7 @@ async fn request_of(stream: &mut TcpStream) -> Option<bool> {
     Some(head.starts_with("post"))
 }
 
-/// The head of a stream whose body has an end of its own, so that it can be told from a broken one.
+/// The head of a stream whose body marks its own end, which distinguishes it from a broken one.
 fn begin() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()
 }

@@ -1,4 +1,4 @@
-//! Tools that only the APIs' providers have: clients send them unasked, so they are left out and told.
+//! Tools that only the APIs' providers run: clients send them by default, so the gateway omits them and says so.
 
 use serde_json::{Value, json};
 use unspool_server::ServeConfig;

@@ -1,4 +1,4 @@
-//! A conversation that is too long is told in the words that each API's clients look for, whoever finds it out.
+//! The error for a conversation that is too long has the wording that each API's clients look for, whoever detects it.
 
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;

@@ -74,7 +74,7 @@ async fn each_tokens_entry_goes_where_its_text_went() {
             (2, &json!("L"), &json!("\"")),
             "{kind}: the likeliest first"
         );
-        // None is lost, and none is told twice. TGI's last token is its end.
+        // No token is lost or repeated. TGI's last token is its end.
         let all = [&told["reasoning"], &told["content"], &told["tool_calls"][0]["content"], &told["markup"]];
         let count: usize = all.iter().map(|list| list.as_array().map_or(0, Vec::len)).sum();
         assert_eq!(count, tokens(&output()).len() + usize::from(kind == RemoteKind::Tgi), "{kind}: {told}");
@@ -134,7 +134,7 @@ async fn ids_are_told_of_prompt_and_answer() {
     assert_eq!(streamed.chunks[0]["prompt_token_ids"], prompt);
     let given = |chunk: &Value| chunk["choices"][0]["token_ids"].as_array().cloned().unwrap_or_default();
     assert_eq!(json!(streamed.chunks.iter().flat_map(given).collect::<Vec<_>>()), ids);
-    // What the client must not see is not told in another form either.
+    // Log probabilities do not reveal what is hidden from the client.
     let hidden = gateway.whole(&ask(json!({"return_token_ids": true, "include_reasoning": false}))).await;
     let choice = &hidden["choices"][0];
     assert_eq!((&choice["token_ids"], joined(&choice["logprobs"]["content"])), (&Value::Null, SAID.to_owned()));

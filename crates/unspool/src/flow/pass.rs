@@ -33,7 +33,8 @@ pub(crate) struct Passing<'a> {
 }
 
 impl Passing<'_> {
-    /// Where a delta goes as it stands, if nothing is held before it; the state has taken it then. The text is not empty.
+    /// The destination of a delta that passes unchanged, if nothing is held before it; the state includes it then. The
+    /// text is not empty.
     #[inline]
     pub(crate) fn field(self, state: &mut State, text: &str) -> Option<Field> {
         if matches!(state.mode, Mode::Body(_)) {
@@ -50,8 +51,8 @@ impl Passing<'_> {
         Some(field)
     }
 
-    /// The same for a delta behind held white space or with some at its end, which may be the edge of a piece: how many bytes of the delta
-    /// are no edge. If there are none, all is held.
+    /// The same for a delta that follows held white space or ends with some, since that may be the edge of a piece.
+    /// Returns the number of bytes that are no edge; if there are none, everything is held.
     pub(crate) fn before_edge(self, state: &mut State, held: &str, text: &str) -> Option<(Field, usize)> {
         let place = state.runs_on()?;
         let blank = |byte: &u8| is_blank(*byte);

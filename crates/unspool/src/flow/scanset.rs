@@ -34,7 +34,8 @@ pub(crate) enum Action {
     CloseCall,
     /// The message's body begins (channels).
     Body,
-    /// A body's marker in a body (channels): it counts once if it repeats the one that opened the body, and is text otherwise.
+    /// A body's marker in a body (channels): it counts once if it repeats the one that opened the body, and is text
+    /// otherwise.
     BodyAgain,
     /// The message ends (channels).
     EndMessage,

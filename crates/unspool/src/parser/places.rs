@@ -30,7 +30,8 @@ impl Parser {
         }
     }
 
-    /// A range of the output as a half-open range of Unicode characters (scalar values). `None` without [`Parser::keep_chars`].
+    /// A range of the output as a half-open range of Unicode characters (scalar values). `None` without
+    /// [`Parser::keep_chars`].
     #[must_use]
     pub fn char_range(&self, span: Span) -> Option<Range<u64>> {
         let (start, end) = self.memory.chars.as_ref()?.range(span);

@@ -88,8 +88,8 @@ impl Parser {
     }
 }
 
-/// Whether all numbers of a saved state are such that a parser can count on from them. Only the open containers of JSON are bits, not a
-/// count.
+/// Whether all numbers of a saved state are such that a parser can count on from them. Only the open containers of JSON
+/// are bits, not a count.
 fn counts_fit(saved: &Value) -> bool {
     const MOST: u64 = 1 << 60;
     match saved {

@@ -29,7 +29,7 @@ pub(crate) enum Known {
     Ids,
 }
 
-/// How the prompt is told.
+/// How the prompt is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptForm {
     /// Its end, or nothing.

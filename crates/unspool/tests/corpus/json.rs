@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Deepest nesting that is read; deeper text is told apart by its bytes alone.
+/// Maximum nesting that is parsed; deeper texts are compared by their bytes.
 const DEPTH: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

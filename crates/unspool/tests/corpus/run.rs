@@ -16,7 +16,7 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Panics of the core are told with their case, not on their own.
+/// Panics of the core are reported with their case, not separately.
 static HOOK: Once = Once::new();
 
 fn hook_panics() {

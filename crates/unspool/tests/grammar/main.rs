@@ -37,7 +37,7 @@ use pairs::{Names, all_names};
 /// Samples for each format in the everyday run; `GRAMMAR_SAMPLES` in the environment says another number, and `.ci/test` wants 200.
 const SAMPLES: usize = 20;
 
-/// Of so many samples under `auto`, where text alone is as good, one must have a call.
+/// Number of samples under `auto`, where text alone is valid too; at least one must have a call.
 const ENOUGH: usize = 40;
 
 fn sample_count() -> usize {

@@ -11,7 +11,7 @@ pub(crate) struct Tool {
     pub(crate) strict: bool,
 }
 
-/// What is asked of the calls.
+/// The requirements on the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Auto,

@@ -17,7 +17,7 @@ fn tool(name: &str, parameters: Value) -> Value {
     json!({"type": "function", "function": {"name": name, "strict": true, "parameters": parameters}})
 }
 
-/// So many strict tools with so many members each.
+/// This many strict tools with this many members each.
 fn many_tools(count: usize, members: usize) -> Value {
     const KINDS: [&str; 4] = ["string", "integer", "boolean", "number"];
     let of = |t: usize| {
@@ -158,13 +158,13 @@ fn many_tools_make_a_small_grammar() {
     report(&faults);
 }
 
-/// One tool with so many values of a member.
+/// One tool with a member that has this many values.
 fn values(count: usize) -> Value {
     let values: Vec<String> = (0..count).map(|i| format!("berth {i}")).collect();
     json!([tool("moor", json!({"type": "object", "properties": {"at": {"enum": values}}, "required": ["at"]}))])
 }
 
-/// One tool with so many members, none of which must be there.
+/// One tool with this many optional members.
 fn members(count: usize) -> Value {
     let properties: Map<String, Value> =
         (0..count).map(|i| (format!("berth_{i}"), json!({"type": "string"}))).collect();
@@ -222,7 +222,7 @@ fn work(pair: &Pair, tools: &Value) -> [u64; 5] {
 
 #[test]
 fn ten_times_as_much_takes_about_ten_times_the_work() {
-    /// Each part may take so many times as much for ten times the schemas; what grows by doubling takes up to twice its length.
+    /// Maximum growth of each part for ten times the schemas; a buffer that grows by doubling takes up to twice its length.
     const MOST: u64 = 16;
     let mut faults = Vec::new();
     for names in kinds() {
@@ -242,7 +242,7 @@ fn ten_times_as_much_takes_about_ten_times_the_work() {
     report(&faults);
 }
 
-/// What a request is told whose grammar would be too large.
+/// The error for a request whose grammar would be too large.
 fn refused(names: &Names, tools: &Value, limit: Limit) -> String {
     let options = Options { limit, ..Options::default() };
     let request = request(&json!({"tools": tools, "tool_choice": "required"}));

@@ -149,7 +149,7 @@ impl Markup {
         }
         let body = self.bodies.iter().filter_map(|body| rest.find(body.as_str()).map(|at| at + body.len())).min();
         let end = self.ends.iter().filter_map(|end| rest.find(end.as_str())).min();
-        // One with more words is told in a diagnostic.
+        // A longer one goes to a diagnostic.
         let whole =
             body.filter(|body| end.is_none_or(|end| *body <= end) && rest[..*body].split_whitespace().count() < 9);
         whole.unwrap_or(0)

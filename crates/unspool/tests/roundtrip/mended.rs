@@ -1,4 +1,4 @@
-//! Faults that models make in their own syntax, put into what each format writes: the call stays the same, and the repair is told.
+//! Puts typical model mistakes into the text of each format: the call stays the same, and the repair is reported.
 
 use serde_json::json;
 use unspool::diagnostic::DiagnosticKind;

@@ -140,7 +140,7 @@ const PIECES: &[&str] = &[
     "\"name\": ",
 ];
 
-/// Text, `wild` in so many of a hundred pieces a marker or part of one.
+/// Text in which `wild` percent of the pieces are a marker or part of one.
 fn text(markers: &[String], wild: u32) -> BoxedStrategy<String> {
     let whole = select(markers.to_vec());
     let part = (select(markers.to_vec()), any::<proptest::sample::Index>()).prop_map(|(marker, at)| {

@@ -43,8 +43,8 @@ pub(crate) fn run(data: &[u8]) {
     });
 }
 
-/// Every number of states that a parser of each name wrote becomes too large. `cuts`: at so many places of a reply, which differ
-/// from name to name.
+/// Makes every number in the states of a parser of each name too large, one at a time. `cuts`: number of positions in a
+/// reply, which differ from name to name.
 #[allow(dead_code, reason = "the fuzz target finds such edits by itself")]
 pub(crate) fn each_number(cuts: usize) {
     /// What is read behind the changed state: enough for a marker.
@@ -176,7 +176,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The value that so many others precede.
+/// The value at this index.
 fn nth<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
     if *left == 0 {
         return Some(value);

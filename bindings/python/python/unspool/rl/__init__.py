@@ -1,5 +1,5 @@
-"""For people who train. :func:`rewrite` says whether a model wrote as its format does; :mod:`unspool.rl.verl` and :mod:`unspool.rl.trl`
-are adapters that need these libraries."""
+"""Tools for training. :func:`rewrite` checks whether a model follows its format exactly; :mod:`unspool.rl.verl` and
+:mod:`unspool.rl.trl` are adapters that need these libraries."""
 
 from ._rewrite import Difference, Rewritten, rewrite
 

@@ -1,4 +1,4 @@
-"""A parsed output, written again by the same pair, beside what the model wrote."""
+"""Renders a parsed output with the same pair and compares it with the model's text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Literal
 from .. import Message, Pair, Vocabulary
 from .._error import Error
 
-#: Longest stretch, in tokens, whose differences are told one by one; a longer one is one difference.
+#: Maximum length, in tokens, of a stretch whose differences are listed one by one; a longer one is one difference.
 LONGEST = 2_000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a model wrote other ids than its format would.
+    """A stretch where a model's ids differ from those of its format.
 
-    ``tokens`` is a half-open range of the ids given; ``wrote`` and ``canonical`` are the two texts. They are equal where the text is
-    the same and is cut into other tokens.
+    ``tokens`` is a half-open range of the given ids; ``wrote`` and ``canonical`` are the two texts. The texts are equal if
+    only the tokenization differs.
     """
 
     tokens: tuple[int, int]
@@ -34,9 +34,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What was parsed, and how the pair writes it.
+    """The parsed message, and the pair's rendering of it.
 
-    ``text`` and ``ids`` are what the pair writes; ids at the end that show in no text (an end-of-turn token) are as given. Both are None where the format cannot say the message, such as a call that was cut off: then ``error`` says why.
+    ``text`` and ``ids`` are the rendering; trailing ids without text (an end-of-turn token) are as given. Both are None if
+    the format cannot express the message, such as a call that was cut off; ``error`` then says why.
     """
 
     message: Message
@@ -47,7 +48,7 @@ class Rewritten:
 
     @property
     def canonical(self) -> bool:
-        """Whether the model wrote what the pair writes, token for token."""
+        """Whether the model's output equals the pair's rendering, token for token."""
         return self.error is None and not self.differences
 
 
@@ -62,12 +63,12 @@ def rewrite(
     request: Mapping[str, Any] | None = None,
     reason: Literal["stop", "length", "tool_calls"] | None = None,
 ) -> Rewritten:
-    """Parses ids, writes the message again with the same pair, and says where the model wrote otherwise.
+    """Parses ids, renders the message with the same pair, and reports where the model's output differs.
 
-    ``encode`` is a tokenizer of ``tokenizers`` or ``transformers``, or a function from a text to its ids. The pair's vocabulary must have
-    the bytes of its tokens. ``prompt`` says where the reply begins, as for ``Pair.parse_ids``; what of the thought's opener stands in it
-    is not expected in the output. White space between texts, thoughts and calls is left as the model wrote it, and so is a thought that
-    it left out: templates differ there.
+    ``encode`` is a tokenizer of ``tokenizers`` or ``transformers``, or a function from a text to its ids. The pair's
+    vocabulary must have the bytes of its tokens. ``prompt`` determines where the reply begins, as for ``Pair.parse_ids``;
+    the part of the reasoning's opener that it contains is not expected in the output. White space between texts, reasoning
+    and calls, and missing reasoning, count as no difference, because templates differ there.
     """
     vocabulary = pair.vocabulary
     if vocabulary is None or not vocabulary.has_bytes:
@@ -85,7 +86,7 @@ def rewrite(
 
 
 def _encoder(encode: Any) -> Callable[[str], list[int]]:
-    """Text to ids, without tokens that belong to no text."""
+    """Encodes text to ids, without added special tokens."""
     method = getattr(encode, "encode", None)
     if method is None:
         return lambda text: list(encode(text))
@@ -104,7 +105,7 @@ def _text(vocabulary: Vocabulary, tokens: str | Sequence[int] | None) -> str:
 
 
 def _shown(vocabulary: Vocabulary, ids: list[int]) -> tuple[list[int], list[int]]:
-    """The ids, and those at their end that show in no text."""
+    """The ids, and the trailing ids without text."""
     special = vocabulary.special
     hidden = {special[text] for text in vocabulary.hidden if text in special}
     end = len(ids)
@@ -114,7 +115,7 @@ def _shown(vocabulary: Vocabulary, ids: list[int]) -> tuple[list[int], list[int]
 
 
 def _not_expected(pair: Pair, message: Message, text: str, prompt: str, output: str, start: str | None) -> int:
-    """How much of the beginning the output need not have: what the prompt has written already, or a thought without text."""
+    """Length of the beginning that the output may omit: text that is already in the prompt, or reasoning without text."""
     markers = pair.reasoning_markers
     if markers is None or not text.startswith(markers[0]):
         return 0
@@ -132,7 +133,7 @@ def _not_expected(pair: Pair, message: Message, text: str, prompt: str, output: 
 def _compared(
     vocabulary: Vocabulary, message: Message, wrote: list[int], canonical: list[int]
 ) -> tuple[list[int], list[Difference]]:
-    """The canonical ids with the model's own white space between its parts, and where they differ from what it wrote."""
+    """The canonical ids with the model's own white space between the parts, and the differences from its output."""
     first = 0
     while first < min(len(wrote), len(canonical)) and wrote[first] == canonical[first]:
         first += 1
@@ -156,7 +157,7 @@ def _compared(
 
 
 def _calls(vocabulary: Vocabulary, message: Message, ids: list[int]) -> list[tuple[int, int]]:
-    """The ranges of the calls in tokens, without white space at their edges: a call's template may begin with a line break."""
+    """The token ranges of the calls, without white space at their edges: a call's template may begin with a line break."""
     ranges = []
     for call in message.tool_calls:
         if call.place is not None and call.place.tokens is not None:
@@ -170,5 +171,5 @@ def _calls(vocabulary: Vocabulary, message: Message, ids: list[int]) -> list[tup
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two ranges meet; an empty one does inside the other."""
+    """Whether two ranges overlap; an empty one does inside the other."""
     return one[0] < other[1] and other[0] < one[1]

@@ -12,12 +12,12 @@ from typing import Any
 
 from .. import Message, Pair, _serving
 
-#: TRL asks ``parse_response`` only of tokenizers that have a template for it.
+#: TRL calls ``parse_response`` only on tokenizers that have a template for it.
 TEMPLATE = {"version": 1, "fields": {"content": {}}}
 
 
 class ParseResponse:
-    """What stands in the place of ``tokenizer.parse_response``. It pickles."""
+    """The replacement of ``tokenizer.parse_response``. It can be pickled."""
 
     def __init__(self, pair: Pair, tokenizer: Any, thought: str) -> None:
         self.pair = pair
@@ -32,9 +32,9 @@ class ParseResponse:
         tools: Sequence[dict[str, Any] | Callable[..., Any]] | None = None,
         **__: Any,
     ) -> dict[str, Any]:
-        """The message of a completion, text or ids, behind the prompt ``prefix``.
+        """The message of a completion, text or ids, after the prompt ``prefix``.
 
-        A call that is cut off or whose arguments are no JSON is a ``ValueError``: TRL then takes the completion as text.
+        Raises ``ValueError`` for a call that is cut off or has invalid JSON: TRL then treats the completion as text.
         """
         request = {"tools": [_schema(tool) for tool in tools or ()], "calls_wanted": True}
         prompt = prefix if isinstance(prefix, str) or prefix is None else list(prefix)
@@ -70,9 +70,10 @@ def _schema(tool: dict[str, Any] | Callable[..., Any]) -> dict[str, Any]:
 
 
 def attach(tokenizer: Any, *, tools: str | None, reasoning: str | None = None, thought: str = "reasoning_content") -> ParseResponse:
-    """Lets a fast tokenizer of ``transformers`` parse responses with a pair of formats. ``thought`` is the key of the thought.
+    """Makes a fast tokenizer of ``transformers`` parse responses with a pair of formats. ``thought`` is the reasoning's key.
 
-    It is this object that is changed, not what ``save_pretrained`` writes, apart from a ``response_template`` where it has none.
+    Only this object changes. ``save_pretrained`` writes the same files as before, plus a ``response_template`` if there was
+    none.
     """
     pair = _serving.pair(reasoning, tools, tokenizer)
     parse = ParseResponse(pair, tokenizer, thought)

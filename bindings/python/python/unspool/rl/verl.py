@@ -1,7 +1,8 @@
 """unspool's formats as tool parsers of verl (0.9).
 
-Importing this registers every tool-call format as ``unspool_<name>``, for ``multi_turn.format``. Thoughts then stay in the content, as
-with verl's own parsers; a call in a thought counts. :func:`register` adds a parser that also knows the thoughts::
+Importing this module registers every tool-call format as ``unspool_<name>``, for ``multi_turn.format``. Reasoning then
+stays in the content, as with verl's own parsers, and calls inside it count. :func:`register` adds a parser that also
+separates the reasoning::
 
     import unspool.rl.verl
     unspool.rl.verl.register("qwen3_hermes", reasoning="qwen3", tools="hermes")
@@ -19,7 +20,7 @@ PREFIX = "unspool_"
 
 
 class UnspoolToolParser(ToolParser):
-    """A pair of formats. The content is the answer without its thought, if the pair reads thoughts, and without its calls."""
+    """A pair of formats. The content excludes calls, and reasoning if the pair parses it."""
 
     unspool_reasoning: str | None = None
     unspool_tools: str

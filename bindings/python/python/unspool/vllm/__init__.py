@@ -1,15 +1,16 @@
 """unspool as a plugin of vLLM (0.32 and 0.33).
 
-Installed beside vLLM it registers itself (entry point ``vllm.general_plugins``); ``--tool-parser-plugin unspool.vllm`` and
-``--reasoning-parser-plugin unspool.vllm`` do the same. Every format is then named ``unspool_<name>``::
+Installed in the same environment as vLLM, it registers itself (entry point ``vllm.general_plugins``);
+``--tool-parser-plugin unspool.vllm`` and ``--reasoning-parser-plugin unspool.vllm`` do the same. Every format is
+available as ``unspool_<name>``::
 
     vllm serve MODEL --enable-auto-tool-choice --tool-call-parser unspool_hermes --reasoning-parser unspool_qwen3
 
 | environment | meaning |
 |---|---|
-| ``UNSPOOL_VLLM_REPLACE=1`` | unspool also takes the place of vLLM's own parsers, under vLLM's names |
-| ``UNSPOOL_INCOMPLETE_CALLS`` | what becomes of a call that never completes: ``stream`` (the default), ``text`` or ``drop`` |
-| ``UNSPOOL_FORMATS=my.toml`` | format files of your own (several: separated as in ``PATH``) |
+| ``UNSPOOL_VLLM_REPLACE=1`` | unspool also replaces vLLM's own parsers, under vLLM's names |
+| ``UNSPOOL_INCOMPLETE_CALLS`` | how to treat a call that never completes: ``stream`` (the default), ``text`` or ``drop`` |
+| ``UNSPOOL_FORMATS=my.toml`` | your own format files (several: separated as in ``PATH``) |
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .. import add_formats, formats
 
 PREFIX = "unspool_"
 
-#: What classes of `._parsers` are called: ``Reasoning_<name>``, ``Tools_<name>``.
+#: Names of the classes in `._parsers`: ``Reasoning_<name>``, ``Tools_<name>``.
 _CLASS = {"reasoning": "Reasoning_", "tools": "Tools_"}
 
 
@@ -32,7 +33,7 @@ def register() -> None:
     try:
         _register()
     except BaseException:
-        # vLLM logs and swallows what a plugin raises, and then only says that the parser's name is unknown.
+        # vLLM logs and swallows a plugin's exception, and then only reports that the parser's name is unknown.
         print("unspool.vllm cannot be registered with vLLM:", file=sys.stderr)
         traceback.print_exc()
         raise

@@ -1,4 +1,4 @@
-"""What a pair asks of vLLM's request: special tokens in the text, and a grammar for calls."""
+"""A pair's changes to vLLM's request: special tokens in the text, and a grammar for calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVELS = ("auto", "function", "parameter")
 
 
 def keep_special_tokens(pair: Pair, request: Any, fields: dict[str, Any]) -> None:
-    """Markers that are special tokens must be in the text."""
+    """Keeps markers that are special tokens in the text."""
     if not pair.needs_special_tokens(fields):
         return
     request.skip_special_tokens = False
@@ -27,7 +27,7 @@ def keep_special_tokens(pair: Pair, request: Any, fields: dict[str, Any]) -> Non
 
 
 def constrain_calls(pair: Pair, request: Any, fields: dict[str, Any], strict_level: Any = None) -> None:
-    """Gives the request the structural tag of its calls, where the request or the server wants one."""
+    """Adds the structural tag of its calls to the request, if the request or the server wants one."""
     choice = fields.get("tool_choice")
     if not fields.get("tools") or choice is None or choice == "none" or os.environ.get(_ENFORCE, "1") == "0":
         return
@@ -38,7 +38,7 @@ def constrain_calls(pair: Pair, request: Any, fields: dict[str, Any], strict_lev
     if outputs is not None and choice == "auto":
         answer = _answer(outputs)
         if answer is None:
-            # No grammar of ours can hold it; it counts, and calls are not constrained.
+            # Our grammars cannot express it; it stays in effect, and calls are unconstrained.
             return
         asked["structured_outputs"] = answer
     try:
@@ -57,13 +57,13 @@ _ENFORCE = "VLLM_ENFORCE_STRICT_TOOL_CALLING"
 
 
 def _outputs(request: Any) -> Any:
-    """The form of the answer that the request asks for."""
+    """The structured output that the request asks for."""
     extract = getattr(request, "extract_structured_outputs", None)
     return extract() if callable(extract) else getattr(request, "structured_outputs", None)
 
 
 def _answer(outputs: Any) -> dict[str, Any] | None:
-    """The form as a schema; None: it is none."""
+    """The structured output as a schema; None if it is not one."""
     if outputs.json_object:
         return {"json_object": True}
     if outputs.json is None:

@@ -1,4 +1,4 @@
-"""Where both halves are ours, one pair reads the reply: vLLM's unified path."""
+"""vLLM's unified path: if no half is another parser's, one pair parses the reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._reply import Reply, joined
 
 
 class UnspoolParser(Parser):
-    """Reads a whole reply with one pair, from the prompt on."""
+    """Parses a whole reply with one pair, from the prompt on."""
 
     #: Set by vLLM from `--tool-strict-level`; None (0.33) leaves it to the format.
     tool_strict_level: Any = ToolStrictLevel.AUTO
@@ -68,7 +68,7 @@ class UnspoolParser(Parser):
         return self._questions.is_end(input_ids)
 
     def _call_ids(self) -> str | None:
-        """The shape of the ids that vLLM gives calls of this checkpoint; None: the format's."""
+        """The shape of vLLM's call ids for this checkpoint; None: the format's."""
         return "functions.{name}:{index}" if self._stream_state.tool_call_id_type == "kimi_k2" else None
 
     def _new(self, request: Any) -> Reply:
@@ -139,7 +139,7 @@ class UnspoolParser(Parser):
 
 
 def install() -> None:
-    """Lets `ParserManager` compose our parser where no half is another's. May be called several times."""
+    """Makes `ParserManager` compose our parser if no half is another parser's. May be called several times."""
     compose = ParserManager._compose_parser
     if getattr(compose, "_unspool", False):
         return
@@ -157,12 +157,12 @@ def install() -> None:
 
 
 def _part(half: type | None) -> type | None:
-    """A half that is never asked by itself."""
+    """A half that is never used by itself."""
     return half and type(half.__name__, (half,), {"alone": False, "__module__": half.__module__})
 
 
 def _ours(manager: type[ParserManager], given: dict[str, Any]) -> type[Parser] | None:
-    """Our parser with the halves that were named; None: a half is another's."""
+    """Our parser with the named halves; None if a half is another parser's."""
     reasoning = manager.get_reasoning_parser(given["reasoning_parser_name"])
     tools = manager.get_tool_parser(given["tool_parser_name"], given["enable_auto_tools"], given["model_name"])
     halves = [half for half in (reasoning, tools) if half is not None]

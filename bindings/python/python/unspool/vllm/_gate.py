@@ -9,10 +9,10 @@ from .. import Gate, Pair
 
 
 class Questions:
-    """Answers about the ids of one reply, for the serving process and for the one that applies the grammar.
+    """Answers about the ids of one reply, for the serving process and the one that applies the grammar.
 
-    The gate goes forward with the ids that are certain. Drafts of speculative decoding are asked about on a copy, so that asking does
-    not change any answer.
+    The gate advances with accepted ids. Drafts of speculative decoding are checked on a copy, so that a query never changes
+    an answer.
     """
 
     def __init__(self, pair: Pair, request: dict[str, Any]) -> None:
@@ -32,11 +32,11 @@ class Questions:
         return self.pair.gate(request=self.request, prompt=self.prompt)
 
     def is_end(self, ids: Sequence[int]) -> bool:
-        """Whether reasoning is over behind these ids, a prompt or a prompt with output."""
+        """Whether reasoning is over after these ids, a prompt or a prompt with output."""
         return self.pair.is_reasoning_end(list(ids), request=self.request)
 
     def is_end_streaming(self, ids: Sequence[int], delta: Iterable[int]) -> bool:
-        """Whether reasoning is over behind `ids`, whose last ones are `delta`."""
+        """Whether reasoning is over after `ids`, which end with `delta`."""
         delta = list(delta)
         before = len(ids) - len(delta)
         if self._gate is None or before < self._at:
@@ -58,9 +58,9 @@ class Questions:
         return gate.ended
 
     def content_ids(self, ids: Sequence[int]) -> list[int]:
-        """The ids behind the end of reasoning; all of them where nothing is waited for."""
+        """The ids after the end of reasoning; all of them if no reasoning is expected."""
         return self.pair.content_ids(list(ids), request=self.request)
 
     def count(self, ids: Sequence[int]) -> int:
-        """How many of an output's ids are reasoning."""
+        """Number of reasoning ids in an output."""
         return self.pair.count_reasoning_tokens(list(ids), prompt=self.prompt, request=self.request)

@@ -1,5 +1,5 @@
-"""Our formats as vLLM's `ReasoningParser` and `ToolParser`. Classes are made when vLLM asks for them: ``Reasoning_<name>``,
-``Tools_<name>``."""
+"""unspool's formats as vLLM's `ReasoningParser` and `ToolParser`. Classes are created when vLLM looks them up:
+``Reasoning_<name>``, ``Tools_<name>``."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _made(flag: str, name: str, tokenizer: Any, model_config: Any) -> Pair:
 
 
 class UnspoolReasoningParser(ParserEngineReasoningAdapter):
-    """A reasoning format of unspool. Content is the rest of the output as the model wrote it, for a tool parser to read.
+    """A reasoning format of unspool. Content is the rest of the output, unchanged, for a tool parser.
 
-    It is an adapter of vLLM's parser engine in name only: so vLLM feeds it deltas alone, and asks it for ends that are content.
+    It is an adapter of vLLM's parser engine in name only: this makes vLLM pass only deltas, and query ends that are content.
     """
 
     #: The format's name.
     unspool_name: str
-    #: False where one pair reads the whole reply, and this half is never asked.
+    #: False if one pair parses the whole reply, so that this half is never used.
     alone = True
     engine_based_streaming = True
 
@@ -50,7 +50,7 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
         ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
         self._given = (tokenizer, kwargs.get("model_config"))
         if self.alone:
-            self.pair  # noqa: B018  # What is wrong with it is said at the start.
+            self.pair  # noqa: B018  # Reports problems at start-up.
         self._fields = _setup.fields(None, None, kwargs.get("chat_template_kwargs"))
         self._reply: Reply | None = None
 
@@ -98,7 +98,7 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
         return self._open().parser.reasoning_ended
 
     def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
-        # What is to be content at the end is given by `finish_streaming`.
+        # `finish_streaming` returns what becomes content at the end.
         return None
 
     def _open(self) -> Reply:
@@ -162,7 +162,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     alone = True
     engine_based_streaming = True
     supports_required_and_named = False
-    #: Set by vLLM where no reasoning parser is there: markers of thoughts are content then, as they always are here.
+    #: Set by vLLM if there is no reasoning parser: reasoning markers are content then, as they always are here.
     skip_reasoning_parsing = False
 
     def __init__(self, tokenizer: Any, tools: Any = None, **kwargs: Any) -> None:
@@ -181,7 +181,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return _setup.fields(request, self.tools, self._kwargs)
 
     def _fields_of_calls(self, request: Any) -> dict[str, Any]:
-        """The same for an output. Who asks a tool parser wants calls, also where the tools are not known: then `none` is but the default."""
+        """The same for an output. Callers of a tool parser want calls even if the tools are unknown: `none` is only the default then."""
         fields = self._fields(request)
         if not fields["tools"]:
             fields |= {"tool_choice": None, "calls_wanted": True}
@@ -194,7 +194,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return request
 
     def get_structural_tag(self, request: Any, **_: Any) -> None:
-        # `adjust_request` gives it.
+        # `adjust_request` sets it.
         return None
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
@@ -227,13 +227,13 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         return self._reply.finish() if self._reply is not None else None
 
     def get_remaining_unstreamed_args(self) -> str:
-        # Arguments are given out as soon as they are read.
+        # Arguments are streamed as soon as they are parsed.
         return ""
 
     def _new(self, request: Any) -> Reply:
         return Reply(self.pair.parser(request=self._fields_of_calls(request), start="content"))
 
-    # The state that the contract keeps
+    # The state that vLLM's contract requires
 
     @property
     def prev_tool_call_arr(self) -> list[dict[str, Any]]:
@@ -271,13 +271,13 @@ class UnspoolToolParser(ParserEngineToolAdapter):
         self._reset(value)
 
     def _reset(self, value: Any) -> None:
-        """vLLM's constructor and its tests set the fields to what they are at first: a new reply."""
+        """vLLM's constructor and tests reset the fields to their initial values: this starts a new reply."""
         if not value:
             self._reply = None
 
 
 def __getattr__(name: str) -> type:
-    """The class of a format, made at its first use."""
+    """The class of a format, created at its first use."""
     for prefix, base in (("Reasoning_", UnspoolReasoningParser), ("Tools_", UnspoolToolParser)):
         if name.startswith(prefix):
             made = type(name, (base,), {"unspool_name": name[len(prefix) :], "__module__": __name__})

@@ -1,4 +1,4 @@
-"""One reply: our events as vLLM's deltas."""
+"""One reply: unspool's events as vLLM's deltas."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .. import Event, Parser
 
 
 class Calls:
-    """The four fields that vLLM's contract keeps on a tool parser, and what they are made of.
+    """The four fields that vLLM's contract requires on a tool parser, and their sources.
 
-    The texts are joined when they are asked for: appending to them with each token would cost the length so far each time.
+    The texts are joined on access, because appending on every token would copy the text so far each time.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Calls:
 
 
 class Reply:
-    """A parser that takes vLLM's deltas and gives vLLM's deltas."""
+    """A parser that takes and returns vLLM's deltas."""
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
@@ -54,7 +54,7 @@ class Reply:
         return self.delta(self.parser.finish().events)
 
     def delta(self, events: list[Event]) -> DeltaMessage | None:
-        """The events of one delta; None: there is nothing to send."""
+        """The events of one delta; None if there is nothing to send."""
         if len(events) == 1:
             event = events[0]
             if event.kind == "content":
@@ -111,7 +111,7 @@ def _tool_call(index: int, call: dict[str, Any]) -> DeltaToolCall:
 
 
 def joined(first: DeltaMessage | None, second: DeltaMessage | None) -> DeltaMessage | None:
-    """Two deltas as one."""
+    """Merges two deltas."""
     if first is None or second is None:
         return first or second
     if second.reasoning:

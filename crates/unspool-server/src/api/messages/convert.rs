@@ -52,8 +52,7 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
 }
 
 /// The chat request. `answered`: whether the request must limit the answer, as everything but counting does. `images`:
-/// whether images are allowed.
-/// whether images may be.
+/// whether images are allowed. whether images may be.
 pub(super) fn chat_body(
     body: Map<String, Value>,
     parsed: MessagesBody,

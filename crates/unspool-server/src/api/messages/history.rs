@@ -60,7 +60,7 @@ fn user(content: &Value, place: &str, images: bool, out: &mut Vec<Value>) -> Res
             "search_result" | "document" => parts.push(json!({"type": "text", "text": document(&block)?})),
             "image" if images => parts.push(image(&block)?),
             "tool_result" => {
-                // A result is text to models; what it shows stands behind it.
+                // To models a result is text; its images follow it.
                 let mut shown = Vec::new();
                 let content = result_text(&block, images, &mut shown)?;
                 parts.append(&mut shown);
@@ -91,7 +91,7 @@ fn image(block: &Block<'_>) -> Result<Value, ApiError> {
     }
 }
 
-/// The text of a tool's result; several text blocks are lines. Images are put apart.
+/// The text of a tool's result; several text blocks become lines. Images go to `shown`.
 fn result_text(result: &Block<'_>, images: bool, shown: &mut Vec<Value>) -> Result<String, ApiError> {
     let Some(content) = result.fields.and_then(|fields| fields.get("content")).filter(|content| !content.is_null())
     else {

@@ -1,4 +1,4 @@
-//! What an envelope keeps while it is read: a short string, the head of a call, and what has no place.
+//! The buffers of an envelope: a short string, the header of a call, and unplaced text.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ use crate::json::unescape::{Piece, Unescape};
 use crate::json::write::string;
 use crate::limits::Limits;
 
-/// A string that is kept: a key, a name, an id.
+/// A stored string: a key, a name, or an id.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Short {
     unescape: Unescape,
     pub(super) text: String,
-    /// It is longer than it may be; what is too much of it is not kept.
+    /// It exceeds its limit; the excess is not stored.
     pub(super) too_long: bool,
 }
 
 impl Short {
-    /// Reads on, as [`Unescape::read`] does. `stray` hears of each backslash that begins no escape, and where it ends.
+    /// Consumes input, as [`Unescape::read`] does. `stray` receives each backslash that begins no escape, and its end.
     pub(super) fn read(&mut self, input: &str, limit: usize, stray: &mut impl FnMut(usize, &str)) -> Scanned {
         let (text, too_long) = (&mut self.text, &mut self.too_long);
         self.unescape.read(input, &mut |end, piece| {
@@ -39,39 +39,39 @@ impl Short {
     }
 }
 
-/// What is kept of a call until it is announced.
+/// What is stored of a call until it is announced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PendingCall {
-    /// Bytes of it, arguments apart.
+    /// Its bytes, without arguments.
     bytes: usize,
     /// Arguments that came before the name.
     held_arguments: String,
-    /// What of them was mended: where it stands, from the start of the head, and the escape.
+    /// Their repairs: the position from the start of the header, and the escape.
     mended: Vec<(isize, String)>,
-    /// How many bytes of the head stand before the input of this step.
+    /// Number of bytes of the header before this step's input.
     before: isize,
-    /// The envelope's JSON up to here; `None` where it is none.
+    /// The envelope's JSON so far; `None` if it is not JSON.
     pub(super) scan: Option<JsonScan>,
-    /// What the model wrote since the last call of the list; not kept before the first one.
+    /// What the model wrote since the last call of the list; not stored before the first one.
     raw: Option<String>,
-    /// Where it begins in the input of this step.
+    /// Its start in this step's input.
     from: usize,
 }
 
 impl PendingCall {
-    /// The head of the first call.
+    /// The header of the first call.
     pub(super) fn first() -> Self {
         Self { scan: Some(JsonScan::default()), ..Self::default() }
     }
 
-    /// The head of a further call, behind `open` (JSON that leads to where the envelope stands) and from offset `from`.
+    /// The header of a further call, after `open` (JSON that leads to the envelope's position) and from offset `from`.
     pub(super) fn further(open: &str, from: usize) -> Self {
         let mut scan = JsonScan::default();
         scan.scan(open.as_bytes(), JsonScan::DEEPEST);
         Self { scan: Some(scan), raw: Some(String::new()), from, before: -from.cast_signed(), ..Self::default() }
     }
 
-    /// Takes arguments that come before the name, read from offset `at` of the step's input on.
+    /// Takes arguments that come before the name, from offset `at` of this step's input.
     pub(super) fn early_from(&mut self, at: usize) -> EarlyArguments<'_> {
         EarlyArguments {
             base: self.before + at.cast_signed(),
@@ -80,17 +80,17 @@ impl PendingCall {
         }
     }
 
-    /// Keeps for the announcement that a backslash was mended, `at` in the input of the step.
+    /// Stores the repair of a backslash at `at` in this step's input, until the announcement.
     pub(super) fn mend(&mut self, at: isize, escape: &str) {
         self.mended.push((self.before + at, escape.to_owned()));
     }
 
-    /// Bytes of arguments that came before the name.
+    /// Number of argument bytes before the name.
     pub(super) fn early_bytes(&self) -> usize {
         self.held_arguments.len()
     }
 
-    /// The call is announced: the arguments that came before go out.
+    /// Emits the stored arguments once the call is announced.
     pub(super) fn give_early(&mut self, out: &mut dyn Out) {
         if !self.held_arguments.is_empty() {
             out.args(&std::mem::take(&mut self.held_arguments));
@@ -100,7 +100,7 @@ impl PendingCall {
         }
     }
 
-    /// Counts bytes; whether the head may still grow.
+    /// Counts bytes; returns whether the header may still grow.
     pub(super) fn count(&mut self, bytes: usize, limits: &Limits) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         self.bytes <= limits.header

@@ -120,11 +120,11 @@ impl Writer {
     }
 }
 
-/// One move of the machine; numbers are offsets in the input of the step.
+/// One move of the machine; the numbers are offsets in the step's input.
 enum Move {
-    /// Everything before this offset is taken.
+    /// Everything before this offset is consumed.
     Go(usize),
-    /// And more bytes are wanted.
+    /// The same, and more bytes are needed.
     More(usize),
     /// The call is over.
     Done(usize, bool),
@@ -138,9 +138,9 @@ pub(crate) struct Kwargs {
     state: State,
     frames: Vec<Frame>,
     writer: Writer,
-    /// An argument has been written.
+    /// Whether an argument has been written.
     opened: bool,
-    /// In a comment, which the line's end ends.
+    /// Whether it is in a comment, which ends with the line.
     comment: bool,
     /// Buffer for the next number.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! Values whose type is not written: held while they may still be something else than a string.
+//! Values without a written type: held while they may be something other than a string.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,25 +10,25 @@ use crate::scan::{Match, is_blank};
 use crate::schema::{Type, TypeId};
 use crate::typing::{Converted, Forms, Guess, Want, convert, spells_scalar};
 
-/// A value that is being read.
+/// An open value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Pending {
     of: Option<TypeId>,
     forms: Forms,
     guess: Guess,
-    /// White space at its edges is framing.
+    /// Whether white space at its edges is framing.
     trims: bool,
-    /// Its text so far, or, once it is a string, only the white space at its end.
+    /// Its text so far; once it is a string, only the trailing white space.
     text: String,
-    /// It is a string, whose opening quote is written.
+    /// Whether it is a string, whose opening quote is written.
     opened: bool,
-    /// It goes on with a run of white space that is too long to be framing.
+    /// It continues a run of white space that is too long to be framing.
     in_long_run: bool,
-    /// Its first bytes, while they may be a number, a boolean or null; `None`: they are none.
+    /// Its first bytes, while they may be a number, a boolean or null; `None` once they cannot.
     scalar: Option<String>,
 }
 
-/// Longest bare value that can be a number, a boolean or null, in bytes.
+/// Maximum length of a bare number, boolean or null, in bytes.
 const LONGEST_SCALAR: usize = 64;
 
 fn type_of<'c>(reader: &Reader<'_, 'c>, of: Option<TypeId>) -> Option<&'c Type> {
@@ -36,7 +36,7 @@ fn type_of<'c>(reader: &Reader<'_, 'c>, of: Option<TypeId>) -> Option<&'c Type> 
 }
 
 impl Pending {
-    /// `room`: for the texts that it holds.
+    /// `room`: buffers for its texts.
     fn new(reader: &Reader<'_, '_>, of: Option<TypeId>, trims: bool, [text, scalar]: [String; 2]) -> Self {
         let want = Want::Schema(type_of(reader, of));
         let forms = Forms::of(want, reader.spec.rules(reader.cx.limits.depth));
@@ -45,12 +45,12 @@ impl Pending {
         Self { of, forms, guess, trims, text, opened: false, in_long_run: false, scalar }
     }
 
-    /// What is held although it is part of the value.
+    /// The held text that belongs to the value.
     pub(super) fn held(&self) -> &str {
         if self.opened { "" } else { &self.text }
     }
 
-    /// Whether the value is a string that goes on with this text, and what is held of it is nothing.
+    /// Whether the value is a string that continues with this text, with nothing held.
     pub(super) fn passes(&mut self, text: &str) -> bool {
         let ends_blank = text.as_bytes().last().is_none_or(|byte| is_blank(*byte));
         let passes = self.opened && self.scalar.is_none() && self.text.is_empty() && !(self.trims && ends_blank);
@@ -58,7 +58,7 @@ impl Pending {
         passes
     }
 
-    /// The value goes on.
+    /// Takes a piece of the value.
     pub(super) fn push(&mut self, reader: &mut Reader<'_, '_>, piece: &str) {
         if piece.is_empty() {
             return;
@@ -85,7 +85,7 @@ impl Pending {
         }
     }
 
-    /// Writes more of a string; white space that may be at its end is held.
+    /// Writes more of a string and holds white space that may be at its end.
     fn write(&mut self, reader: &mut Reader<'_, '_>, piece: &str, at: isize) {
         if !self.trims {
             give_string(reader.cx.out, piece, at);
@@ -109,7 +109,7 @@ impl Pending {
         }
     }
 
-    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    /// Ends the value at `end` of the input. `is_string`: overrides the schema.
     pub(super) fn finish(&self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if self.opened {
             reader.put("\"");
@@ -126,7 +126,7 @@ impl Pending {
 }
 
 impl Literals {
-    /// A value begins.
+    /// Begins a value.
     pub(super) fn value(&mut self, reader: &mut Reader<'_, '_>, at: usize, of: Option<TypeId>) -> Move {
         let rest = reader.rest(at);
         match reader.spec.open.at(rest) {
@@ -172,7 +172,7 @@ impl Literals {
         let ends = match (rest[0], delimiter) {
             (b',', _) => lookahead.comma_ends_bare(self.is_scalar(), &rest[1..]),
             (byte, _) if self.frames.last().is_some_and(|frame| frame.closer() == byte) => Match::Full(0),
-            // The opening delimiter was left out.
+            // The opening delimiter is missing.
             (_, Match::Full(n)) => lookahead.after_delimiter(Place::Value, &rest[n..]),
             (_, delimiter) => match (first_of(&reader.spec.follow.call_close, rest), delimiter) {
                 (Match::No, Match::Partial) => Match::Partial,
@@ -197,14 +197,14 @@ impl Literals {
         }
     }
 
-    /// More of a value that is held or typed.
+    /// Takes more of a held or typed value.
     pub(super) fn hold(&mut self, reader: &mut Reader<'_, '_>, text: &str) {
         if let State::Bare(pending) | State::Untyped(pending) = &mut self.state {
             pending.push(reader, text);
         }
     }
 
-    /// Whether the bare value so far is a whole number, boolean or null.
+    /// Whether the bare value so far is a complete number, boolean or null.
     fn is_scalar(&self) -> bool {
         match &self.state {
             State::Bare(pending) => pending.scalar.as_deref().is_some_and(|text| spells_scalar(text.trim())),
@@ -216,7 +216,7 @@ impl Literals {
         self.finish_pending(reader, end, false);
     }
 
-    /// The value ends at `end` of the input. `is_string`: whatever the schema says.
+    /// Ends the value at `end` of the input. `is_string`: overrides the schema.
     pub(super) fn finish_pending(&mut self, reader: &mut Reader<'_, '_>, end: usize, is_string: bool) {
         if let State::Bare(pending) | State::Untyped(pending) = std::mem::replace(&mut self.state, State::After) {
             pending.finish(reader, end, is_string);

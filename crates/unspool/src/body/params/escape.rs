@@ -5,20 +5,20 @@ use std::borrow::Cow;
 pub(super) const CDATA: &str = "<![CDATA[";
 pub(super) const CDATA_END: &str = "]]>";
 
-/// Longest entity, `&` and `;` included.
+/// Maximum length of an entity, including `&` and `;`.
 const LONGEST_ENTITY: usize = 10;
 
 /// An entity at the start of a text.
 pub(super) enum Entity {
-    /// This character, so many bytes.
+    /// This character, and the length of its entity in bytes.
     Char(char, usize),
-    /// The text ends before it is decided.
+    /// More bytes are needed.
     Partial,
-    /// There is none.
+    /// No entity.
     No,
 }
 
-/// The entity that `text`, which begins with `&`, begins with.
+/// The entity at the start of `text`, which begins with `&`.
 pub(super) fn entity(text: &str) -> Entity {
     let bytes = text.as_bytes();
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'#';
@@ -51,7 +51,7 @@ fn named(name: &str) -> Option<char> {
     }
 }
 
-/// A whole text with its entities decoded.
+/// Decodes the entities of a complete text.
 pub(crate) fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = text[..first].to_owned();

@@ -1,4 +1,4 @@
-//! A parameter's opening: the templates tried one after the other over the held bytes.
+//! A parameter's opening: tries the templates in order on the held bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use crate::format::template::Slot;
 use crate::limits::Limits;
 use crate::scan::{Match, deciding};
 
-/// The templates that may still fit, in order, and how far each has been read.
+/// The templates that may still fit, in order, each with its progress.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct ParamHeader {
     headers: Vec<HeaderAttempt>,
-    /// One that failed after its key.
+    /// A template that failed after its key.
     failed: Option<Box<HeaderAttempt>>,
-    /// How far the bytes behind that one have been looked through for the end of a value without an opener.
+    /// How far the bytes after that key have been searched for the end of a value without an opener.
     searched: usize,
-    /// How many bytes those that failed have read at most.
+    /// Maximum number of bytes that any failed template read.
     fitted: usize,
 }
 
-/// A template's opening, as far as it has been read.
+/// The progress of one template's opening.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HeaderAttempt {
     pub(super) template: usize,
@@ -29,18 +29,18 @@ pub(super) struct HeaderAttempt {
     pub(super) lacks_opener: bool,
 }
 
-/// What a look at an opening gave.
+/// The result of trying an opening.
 pub(super) enum Tried {
-    /// The bytes end before it is decided.
+    /// Undecided: more bytes are needed.
     Wait,
-    /// This one fits.
+    /// This template fits.
     Fits(HeaderAttempt),
-    /// None fits: one that failed after its key, if there is one, and how many bytes fitted at most.
+    /// No template fits: one that failed after its key, if any, and the maximum number of bytes that fitted.
     No(Option<Box<HeaderAttempt>>, usize),
 }
 
 impl ParamHeader {
-    /// The one that bytes are held for.
+    /// The template that bytes are held for.
     pub(super) fn begun(&self) -> Option<&HeaderAttempt> {
         self.headers.first().or(self.failed.as_deref())
     }
@@ -55,7 +55,7 @@ impl ParamHeader {
         self.headers.first()
     }
 
-    /// Whether the bytes held for it are more than half a marker.
+    /// Whether the held bytes are more than an incomplete marker.
     pub(super) fn holds_text(&self, spec: &ParamsSpec, held: &str) -> bool {
         self.first().is_some_and(|header| {
             let program = &spec.template(header.template).opening;
@@ -63,7 +63,7 @@ impl ParamHeader {
         })
     }
 
-    /// Reads on over the bytes held since the opening began. `may_lack`: the opener of a key may be missing here.
+    /// Continues over the bytes held since the opening began. `may_lack`: the key's opener may be missing here.
     pub(super) fn advance(&mut self, spec: &ParamsSpec, held: &str, (limits, may_lack): (&Limits, bool)) -> Tried {
         if self.headers.is_empty() && self.failed.is_none() {
             self.headers = headers(spec, held.as_bytes(), may_lack);
@@ -87,13 +87,13 @@ impl ParamHeader {
         Tried::No(self.failed.take(), self.fitted)
     }
 
-    /// Keeps the one that failed after its key, until it is known where its value ends.
+    /// Stores a template that failed after its key, until the end of its value is known.
     pub(super) fn keep(&mut self, header: Box<HeaderAttempt>, searched: usize) {
         self.failed = Some(header);
         self.searched = searched;
     }
 
-    /// How far the bytes behind a key have been looked through.
+    /// How far the bytes after a key have been searched.
     pub(super) fn searched(&self) -> usize {
         self.searched
     }

@@ -1,7 +1,7 @@
 //! Flat parameters: `<parameter=key>value</parameter>` and its relatives.
 //!
-//! Between parameters a head's program reads the next opening; inside a value everything is data but a closer that
-//! structure follows (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
+//! Between parameters, a header program reads the next opening. Inside a value everything is data except a closer
+//! followed by structure (see [`value`]). The JSON object is written as the model writes: strings grow with every step.
 
 pub(crate) mod escape;
 mod header;
@@ -30,7 +30,7 @@ use crate::scan::{Literal, Match};
 pub(crate) struct Params {
     state: State,
     object: Object,
-    /// The last byte taken was a line break.
+    /// The last byte was a line break.
     after_line_break: bool,
 }
 
@@ -40,7 +40,7 @@ enum State {
     Between(ParamHeader),
     /// In a value.
     Value(Box<Value>),
-    /// In text that has no place here.
+    /// In unplaced text.
     Skip(Skip),
 }
 
@@ -50,22 +50,22 @@ impl Default for State {
     }
 }
 
-/// What a part of the machine needs for one turn: the input from `at` on is not taken yet.
+/// The inputs of one turn of the machine; the input from `at` on is not consumed yet.
 struct Turn<'s, 'c, 'd> {
     spec: &'s ParamsSpec,
     cx: &'c mut Cx<'d>,
     object: &'c mut Object,
     input: &'s str,
     at: usize,
-    /// Whether a line break stands before `input`.
+    /// Whether a line break precedes `input`.
     after_line_break: bool,
 }
 
-/// How a turn ended.
+/// The result of a turn.
 enum Next {
     /// More bytes are needed.
     Wait,
-    /// The state is another one.
+    /// Continue in another state.
     To(State),
     /// The body is over.
     Over(Status),
@@ -80,7 +80,7 @@ impl<'s> Turn<'s, '_, '_> {
         self.cx.eof != Eof::No
     }
 
-    /// Whether a line begins `offset` bytes into the rest.
+    /// Whether a line begins at `offset` in the rest.
     fn is_line_start(&self, offset: usize) -> bool {
         match (self.at + offset).checked_sub(1) {
             Some(before) => self.input.as_bytes()[before] == b'\n',
@@ -88,7 +88,7 @@ impl<'s> Turn<'s, '_, '_> {
         }
     }
 
-    /// One of `literals`, after white space.
+    /// Matches one of `literals` after white space.
     fn structure<'a>(&self, literals: &'a [Literal]) -> Structure<'a> {
         Structure { literals, most: self.cx.limits.blank, blanks: self.spec.blanks }
     }
@@ -97,7 +97,7 @@ impl<'s> Turn<'s, '_, '_> {
         self.cx.out.report(kind, self.at, text, message);
     }
 
-    /// Tells that `text`, so many bytes into the rest, was read as `read`.
+    /// Reports that `text`, at `offset` in the rest, was read as `read`.
     fn repaired(&mut self, offset: usize, text: &str, read: &str) {
         let message = match (text.is_empty(), read.is_empty()) {
             (true, _) => "this marker is missing; it is read as if it stood here",
@@ -107,7 +107,7 @@ impl<'s> Turn<'s, '_, '_> {
         self.cx.out.repaired(Repair { at: (self.at + offset).cast_signed(), text, read, message });
     }
 
-    /// Tells what of an opening was mended.
+    /// Reports the repairs of an opening.
     fn tell_repairs(&mut self, header: &HeaderAttempt, held: &str) {
         if header.lacks_opener {
             self.repaired(0, "", self.spec.template(header.template).first.text());
@@ -117,12 +117,12 @@ impl<'s> Turn<'s, '_, '_> {
         }
     }
 
-    /// Whether a call's closer stands here in another spelling, and structure behind it.
+    /// Whether a call's closer is here in another spelling, followed by structure.
     fn misspelled_end(&self) -> Match {
         self.spec.misspelled_end(self.rest().as_bytes(), self.cx.limits.blank)
     }
 
-    /// Whether an opening that failed did so for want of the value's opener alone.
+    /// Whether an opening failed only because the value's opener is missing.
     fn may_lack_value_opener(&self, header: &HeaderAttempt) -> bool {
         let template = self.spec.template(header.template);
         template.key_close.is_some() && header.cursor.wants_last(&template.opening)
@@ -139,7 +139,7 @@ impl Params {
         passes
     }
 
-    /// Reads on.
+    /// Consumes input.
     pub(crate) fn step(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> Step {
         if let State::Value(value) = &mut self.state
             && value.take_run(spec, cx, input)
@@ -214,12 +214,12 @@ fn between(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader) -> Next {
 /// No template fits; this one failed after its key.
 fn no_opening(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt) -> Next {
     let held = turn.rest();
-    // `<arg_key>leaf</arg_key>oolong`: the key is certain, its value cannot be found.
+    // `<arg_key>leaf</arg_key>oolong`: the key is certain, but the value's position is not.
     if let Some(key) = header.cursor.value(Slot::Key, held) {
         turn.object.key(turn.cx.out, &turn.spec.key(key));
     }
     let (read, program) = (header.cursor.pos, &turn.spec.template(header.template).opening);
-    // What its half-read attributes left is still to come.
+    // The rest of its half-read attributes is still to come.
     let lost = if header.cursor.taken.len() > 1 { header.cursor.unplaced(program, &held[..read]) } else { "" };
     if !lost.is_empty() {
         turn.report(DiagnosticKind::UnplacedText, lost, "attributes of a parameter that has no value");
@@ -228,8 +228,8 @@ fn no_opening(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt) -> Next {
     Next::Over(Status::Broken)
 }
 
-/// Behind a key whose value's opener is missing, text up to the value's closer is the value. If the call's closer or the
-/// next key comes first, there is none.
+/// After a key whose value has no opener, the text up to the value's closer is the value. If the call's closer or the
+/// next key comes first, there is no value.
 fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader, header: Box<HeaderAttempt>) -> Next {
     let held = turn.rest();
     let spec = turn.spec;
@@ -261,7 +261,7 @@ fn value_without_opener(turn: &mut Turn<'_, '_, '_>, opening: &mut ParamHeader, 
     }
 }
 
-/// The value's end has not come; too long a wait is none.
+/// The value's end has not come; beyond a limit there is no value.
 fn wait_for_value(
     turn: &mut Turn<'_, '_, '_>,
     opening: &mut ParamHeader,
@@ -285,7 +285,7 @@ fn wait_for_value(
     Next::Wait
 }
 
-/// The output ends between two parameters (half a marker apart).
+/// The output ends between two parameters, apart from an incomplete marker.
 fn at_the_end(turn: &mut Turn<'_, '_, '_>) -> Next {
     turn.at = turn.input.len();
     Next::Over(match turn.cx.eof {
@@ -294,7 +294,7 @@ fn at_the_end(turn: &mut Turn<'_, '_, '_>) -> Next {
     })
 }
 
-/// Tells of what the output's end left without a place in an opening.
+/// Reports unplaced text of an opening at the end of the output.
 fn note_cut_opening(turn: &mut Turn<'_, '_, '_>, lost: &str) {
     if !lost.is_empty() {
         turn.report(DiagnosticKind::UnplacedText, lost, "the output ended inside the opening of a parameter");

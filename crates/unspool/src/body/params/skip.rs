@@ -1,4 +1,4 @@
-//! Text between parameters that has no place there: it goes to a diagnostic, up to the next structure.
+//! Unplaced text between parameters: it goes to a diagnostic, up to the next structure.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,21 +10,21 @@ use crate::scan::Match;
 /// A run of unplaced text.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Skip {
-    /// Its diagnostic is out, and its first bytes are taken.
+    /// Its diagnostic was emitted, and its first bytes were consumed.
     noted: bool,
-    /// Bytes of the rest in which no structure begins.
+    /// Number of bytes of the rest in which no structure begins.
     scanned: usize,
 }
 
 impl Skip {
-    /// A run whose first bytes are read already, and are no structure.
+    /// A run whose first bytes were read and are not structure.
     pub(super) fn behind(read: usize) -> Self {
         Self { scanned: read, ..Self::default() }
     }
 
     pub(super) fn read(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         let bytes = turn.rest().as_bytes();
-        // What brought us here is no structure, whatever it looks like.
+        // The bytes that led here are not structure, whatever they look like.
         let mut from = if self.noted { self.scanned } else { self.scanned.max(1) };
         let (end, found) = loop {
             let Some(at) = turn.spec.in_skip.find(bytes, from.min(bytes.len())) else { break (bytes.len(), None) };

@@ -1,4 +1,4 @@
-//! What a body of parameters looks like, computed from its templates.
+//! The syntax of a body of parameters, compiled from its templates.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ pub(crate) struct ParamsSpec {
     pub(super) tails: Vec<Literal>,
     /// What ends the body: the call's and block's closers, the next call's opener.
     pub(super) after_call: Vec<Literal>,
-    /// What may stand between parameters, and hence after a value's closer.
+    /// What may stand between parameters, and so after a value's closer.
     pub(super) structure: Vec<Literal>,
-    /// The closers of a call that are tags, which count in other spellings too.
+    /// A call's closers that are tags; these also count in other spellings.
     pub(super) call_tags: Vec<ClosingTag>,
-    /// What ends a value whose own closer is missing.
+    /// What ends a value without its own closer.
     pub(super) enders: Vec<Ender>,
-    /// The templates put an opening at the start of a line.
+    /// The templates require an opening at the start of a line.
     pub(super) at_line_start: bool,
     /// Bytes that begin something in a value.
     pub(super) in_value: FirstBytes,
@@ -37,11 +37,11 @@ pub(crate) struct ParamsSpec {
     pub(super) in_skip: FirstBytes,
     pub(super) typed: Typed,
     pub(super) unwrap: Vec<String>,
-    /// Outer white space of values goes.
+    /// Whether to trim outer white space of values.
     pub(super) trim: bool,
-    /// Entities and CDATA in values.
+    /// Whether values have entities and CDATA.
     pub(super) escape: bool,
-    /// Entities in keys.
+    /// Whether keys have entities.
     attr: bool,
     /// What counts as white space in tags.
     pub(super) blanks: Blanks,
@@ -52,7 +52,7 @@ pub(crate) struct ParamsSpec {
 /// One way to write a parameter.
 #[derive(Debug, Clone)]
 pub(super) struct ParamTemplate {
-    /// Up to the value, its framing apart.
+    /// The text up to the value, without its framing.
     pub(super) opening: Program,
     pub(super) first: Literal,
     /// Framing before the value.
@@ -62,10 +62,10 @@ pub(super) struct ParamTemplate {
     pub(super) close: Literal,
     /// The closer, if it is a tag.
     pub(super) tag: Option<ClosingTag>,
-    /// Key and value have tags of their own: the key's closer.
+    /// The key's closer, if key and value have tags of their own.
     pub(super) key_close: Option<Literal>,
     tails: Vec<Literal>,
-    /// The template puts the opening at the start of a line.
+    /// The template requires the opening at the start of a line.
     at_line_start: bool,
 }
 
@@ -73,7 +73,7 @@ impl ParamsSpec {
     /// Compiles the parameter templates of `tools`. `follow`: what may stand after the body.
     ///
     /// # Errors
-    /// A template that cannot be read, or in which nothing marks where a parameter or its value ends.
+    /// A template that cannot be read, or that does not mark the end of a parameter or its value.
     pub(crate) fn new(tools: &Tools, follow: Follow) -> Result<Self, Explanation> {
         if tools.param.is_empty() {
             return Err("`{params}` needs `tools.param`, the template of one parameter".into());
@@ -125,17 +125,17 @@ impl ParamsSpec {
         Rules { silent: self.silent, python: self.python, depth: limits.depth }
     }
 
-    /// The template at a position; a foreign snapshot's position may be none.
+    /// The template at a position; a foreign snapshot may have an invalid position.
     pub(super) fn template(&self, at: usize) -> &ParamTemplate {
         &self.templates[at.min(self.templates.len() - 1)]
     }
 
-    /// The marker in front of a value.
+    /// The marker before a value.
     pub(super) fn value_opener(&self, template: usize) -> &str {
         self.template(template).opening.last_literal().map_or("", Literal::text)
     }
 
-    /// Whether a call's closer stands at the start of `rest` in another spelling, and behind it what may follow a call. The
+    /// Whether a call's closer is at the start of `rest` in another spelling, followed by what may follow a call. The
     /// end of the output is not enough.
     pub(super) fn misspelled_end(&self, rest: &[u8], most: usize) -> Match {
         for tag in &self.call_tags {
@@ -158,7 +158,7 @@ impl ParamsSpec {
         Match::No
     }
 
-    /// Whether a key without its opener stands at the start of `rest`: a name, and the closer that keys have.
+    /// Whether `rest` begins with a key without its opener: a name and the closer of keys.
     pub(super) fn bare_key(&self, template: usize, rest: &[u8], most: usize) -> Match {
         let Some(close) = &self.template(template).key_close else { return Match::No };
         let Some(n) = rest.iter().take(most + 1).position(|byte| ends_name(*byte)) else {
@@ -211,7 +211,7 @@ impl ParamTemplate {
     }
 }
 
-/// Takes the white space next to `{value}` out of the text beside it.
+/// Removes the white space next to `{value}` from the text beside it.
 fn cut_framing(part: &mut Part, range: impl Fn(&str) -> std::ops::Range<usize>) -> Box<str> {
     let Part::Text(text) = part else { return "".into() };
     text.drain(range(text)).collect::<String>().into()

@@ -8,7 +8,7 @@ use crate::schema::FunctionSchema;
 mod lost;
 mod mended;
 
-/// A format of parameters, as its file says it.
+/// A format's parameters, as its file defines them.
 struct Format {
     block: &'static str,
     call: &'static str,
@@ -80,7 +80,7 @@ fn schema() -> FunctionSchema {
     }}))
 }
 
-/// Reads `body` at every cut; what stands behind it must be left.
+/// Reads `body` at every split; the text after it must be left.
 fn read(format: &Format, body: &str, eof: Eof) -> Run {
     read_with(format, Some(&schema()), body, eof)
 }
@@ -92,7 +92,7 @@ fn read_with(format: &Format, schema: Option<&FunctionSchema>, body: &str, eof: 
     check_cuts(body, |cuts| feed.drive(cuts, |params: &mut Params, cx, input| params.step(&spec, cx, input)))
 }
 
-/// The arguments of a body that is complete, and what is left behind it.
+/// The arguments of a complete body, and the text left after it.
 fn whole(format: &Format, body: &str) -> (String, String) {
     let run = read(format, body, Eof::Stop);
     assert_eq!(run.status, Some(Status::Done { complete: true }), "{run:?}");
@@ -104,7 +104,7 @@ fn args(format: &Format, body: &str) -> String {
     whole(format, body).0
 }
 
-/// The arguments of a body that the output's end cuts.
+/// The arguments of a body cut by the output's end.
 fn cut(format: &Format, body: &str) -> String {
     let run = read(format, body, Eof::Length);
     assert_eq!(run.status, Some(Status::Done { complete: false }), "{run:?}");
@@ -355,7 +355,7 @@ fn text_between_parameters_goes_to_a_diagnostic() {
     let long = "word ".repeat(100);
     let run = read(&quoted(), &format!("<parameter name=\"text\"/>{long}</invoke>"), Eof::Stop);
     assert_eq!((run.args.as_str(), run.diagnostics.len()), ("{\"text\": \"\"}", 1));
-    // A closer that no structure follows is no closer.
+    // A closer counts only if structure follows.
     let body = "<parameter=text>\nA\n</parameter>\nand\n<parameter=count>\n5\n</parameter>\n</function>";
     assert_eq!(args(&lines(), body), "{\"text\": \"A\\n</parameter>\\nand\", \"count\": 5}");
 }
@@ -399,7 +399,7 @@ mod glued {
 
     use super::*;
 
-    /// Pieces that markers, values and their look-alikes are made of.
+    /// Pieces of markers, values and texts that resemble them.
     const PIECES: &[&str] = &[
         "<parameter=text>",
         "<parameter=count>",

@@ -1,7 +1,7 @@
-//! An open value: everything is data but a closer that structure follows.
+//! An open value: everything is data except a closer followed by structure.
 //!
-//! Only what may still be a closer, its framing, or white space that may be trimmed is held. Everything before is given at
-//! once, in runs. A look-ahead that needs more bytes goes on where it stopped.
+//! Only a possible closer, its framing, and white space that may be trimmed are held. Everything before is emitted at
+//! once, in runs. A look-ahead that needs more bytes resumes where it stopped.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,16 +22,16 @@ use crate::scan::{Match, blanks, is_blank, prefix};
 pub(super) struct Value {
     template: usize,
     output: ValueOutput,
-    /// Framing before the value is behind us.
+    /// Whether the framing before the value is consumed.
     begun: bool,
     in_cdata: bool,
-    /// Bytes at the start of the rest that nothing begins in.
+    /// Number of bytes at the start of the rest in which nothing begins.
     scanned: usize,
-    /// Bytes at the start of the rest that are white space and may be trimmed.
+    /// Number of bytes at the start of the rest that are white space and may be trimmed.
     held_blanks: usize,
-    /// Bytes at the start of the rest that an opening has read which did not fit: none of them begins one.
+    /// Number of bytes at the start of the rest that a failed opening has read: no other opening begins in them.
     no_opening: usize,
-    /// The rest goes on with a run of white space that is too long to be trimmed.
+    /// The rest continues a run of white space that is too long to be trimmed.
     in_long_run: bool,
     lookahead: Lookahead,
     /// The key, whose name a closing tag may have.
@@ -39,7 +39,7 @@ pub(super) struct Value {
     open: OpenTags,
 }
 
-/// Tags in the value that nothing in it has closed: of the closer's own name, of that name without its sign, of the key.
+/// Unclosed tags in the value: with the closer's own name, that name without its sign, and the key's name.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct OpenTags {
     full: u32,
@@ -47,33 +47,33 @@ struct OpenTags {
     key: u32,
 }
 
-/// A look-ahead at what may end the value.
+/// A look-ahead at a possible end of the value.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Lookahead {
     /// The next parameter's opening.
     opening: ParamHeader,
     past: LookPast,
-    /// Closers that stand in a row here, with white space alone between: how many, and where the last one ends.
+    /// Closers in a row here, separated only by white space: their number, and the end of the last one.
     run: Option<(usize, usize)>,
 }
 
 /// What begins at a byte.
 enum Found {
     Data,
-    /// The bytes end before it is decided.
+    /// More bytes are needed.
     Undecided,
-    /// The value is over; its own closer is so long (0: something else ends it).
+    /// The value ends; the length of its own closer, or 0 if something else ends it.
     End(usize),
-    /// The value is over; a closer of so many bytes in another spelling ends it.
+    /// The value ends with a closer of this length in another spelling.
     Misspelled(usize),
-    /// So many bytes stand for this text.
+    /// This number of bytes encodes this character.
     Char(char, usize),
     Text(&'static str, usize),
     Cdata,
 }
 
 impl Value {
-    /// Begins a value; `None` if its tag closed itself: then it is written already.
+    /// Begins a value; `None` if its tag is self-closing and the value is already written.
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Option<Self> {
         let output = ValueOutput::new(turn, header, held);
         if header.cursor.closed {
@@ -95,7 +95,7 @@ impl Value {
         })
     }
 
-    /// Reads on.
+    /// Consumes input.
     pub(super) fn read(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         if !self.begun && !self.begin(turn) {
             return Next::Wait;
@@ -142,20 +142,21 @@ impl Value {
         }
     }
 
-    /// Gives what is left of a value that ends at `end` of the rest; so many bytes of framing are left before its closer.
+    /// Emits the rest of a value that ends at `end` of the rest, and returns the length of the framing before its
+    /// closer.
     fn give_to_end(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> usize {
         let framing = self.framing(turn, end);
         self.give(turn, end - framing);
         framing
     }
 
-    /// The value is over, with so many bytes of framing and a closer of so many.
+    /// Ends the value; `framing` and `closer` are lengths.
     fn end(&mut self, turn: &mut Turn<'_, '_, '_>, framing: usize, closer: usize) {
         turn.at += framing + closer;
         std::mem::replace(&mut self.output, ValueOutput::String).end(turn, framing + closer);
     }
 
-    /// Tells of a closer that is missing, or stands there more than once.
+    /// Reports a missing or repeated closer.
     fn tell_end(&self, turn: &mut Turn<'_, '_, '_>, at: usize, closer: usize) {
         let close = &turn.spec.template(self.template).close;
         let rest = &turn.rest()[at..];
@@ -166,7 +167,7 @@ impl Value {
         }
     }
 
-    /// The steady state: takes `input` if all of it is plain text of a string.
+    /// The steady state: consumes `input` if all of it is plain text of a string.
     #[inline]
     pub(super) fn take_run(&mut self, spec: &ParamsSpec, cx: &mut Cx<'_>, input: &str) -> bool {
         let is_run = cx.eof == Eof::No && self.passes(spec, input);
@@ -176,7 +177,7 @@ impl Value {
         is_run
     }
 
-    /// Whether all of `input` is text of a string, behind which the string goes on.
+    /// Whether all of `input` is text of a string that continues after it.
     #[inline]
     pub(super) fn passes(&mut self, spec: &ParamsSpec, input: &str) -> bool {
         let is_ready = self.begun && !self.in_cdata && self.scanned == 0 && matches!(self.output, ValueOutput::String);
@@ -188,7 +189,7 @@ impl Value {
         true
     }
 
-    /// Takes the framing before the value; false if more bytes must decide.
+    /// Consumes the framing before the value; false if more bytes are needed.
     fn begin(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
         let rest = turn.rest().as_bytes();
         if turn.spec.trim {
@@ -205,7 +206,7 @@ impl Value {
         self.begun
     }
 
-    /// Gives the first `len` bytes of the rest.
+    /// Emits the first `len` bytes of the rest.
     #[inline]
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, len: usize) {
         if len > 0 {
@@ -218,7 +219,7 @@ impl Value {
         self.no_opening = self.no_opening.saturating_sub(len);
     }
 
-    /// Gives the bytes before `at`, and `text` instead of the `len` bytes there.
+    /// Emits the bytes before `at`, then `text` in place of the `len` bytes there.
     fn give_for(&mut self, turn: &mut Turn<'_, '_, '_>, at: usize, len: usize, text: &str) {
         self.give(turn, at);
         if !text.is_empty() {
@@ -228,7 +229,7 @@ impl Value {
         (self.scanned, self.held_blanks, self.no_opening, self.in_long_run) = (0, 0, 0, false);
     }
 
-    /// Gives all that is certain before `end`, where nothing or something undecided begins.
+    /// Emits everything certain before `end`, where nothing or something undecided begins.
     fn pause(&mut self, turn: &mut Turn<'_, '_, '_>, end: usize) -> Next {
         let rest = turn.rest().as_bytes();
         let ends_blank = end > 0 && is_blank(rest[end - 1]);
@@ -250,8 +251,8 @@ impl Value {
         self.wait(turn)
     }
 
-    /// Waits for more bytes; if none come, the value stays open. What is held then is no text: it may be half a closer, or
-    /// the opening of a parameter that nobody will know.
+    /// Waits for more bytes; if none come, the value stays open. The held bytes are then dropped: they may be half a
+    /// closer, or an incomplete opening of a parameter.
     fn wait(&mut self, turn: &mut Turn<'_, '_, '_>) -> Next {
         if !turn.is_last() {
             return Next::Wait;
@@ -266,7 +267,7 @@ impl Value {
         Next::Over(Status::Done { complete: false })
     }
 
-    /// The bytes before `end` that are not the value's if it ends there.
+    /// The length of the framing before `end`, if the value ends there.
     fn framing(&self, turn: &Turn<'_, '_, '_>, end: usize) -> usize {
         if turn.spec.trim {
             return self.blank_run(turn, end);
@@ -275,7 +276,7 @@ impl Value {
         if turn.rest()[..end].ends_with(&**trail) { trail.len() } else { 0 }
     }
 
-    /// The run of white space before `end`, if it is short enough to be trimmed.
+    /// The run of white space before `end`, if short enough to be trimmed.
     fn blank_run(&self, turn: &Turn<'_, '_, '_>, end: usize) -> usize {
         let known = self.held_blanks.min(end);
         let text = &turn.rest().as_bytes()[known..end];
@@ -285,7 +286,7 @@ impl Value {
         if is_text { 0 } else { run }
     }
 
-    /// Reads on in a CDATA section, where all is data; true at its end.
+    /// Continues in a CDATA section, where everything is data; true at its end.
     fn read_cdata(&mut self, turn: &mut Turn<'_, '_, '_>) -> bool {
         let rest = turn.rest();
         if let Some(end) = rest.find(CDATA_END) {
@@ -316,7 +317,7 @@ impl Value {
                 Match::Partial => return Found::Undecided,
                 Match::Full(n) => match self.lookahead.past.follows(bytes, n, &turn.structure(&ender.followers)) {
                     Match::Full(_) => return Found::End(0),
-                    // Where the output is cut, a value that was not closed must not look complete.
+                    // If the output is cut here, an unclosed value must not look complete.
                     Match::Partial if turn.cx.eof == Eof::Stop => return Found::End(0),
                     Match::Partial => return Found::Undecided,
                     Match::No => {}
@@ -330,7 +331,7 @@ impl Value {
         self.next_opening(turn, at)
     }
 
-    /// The value's closer, or a run of it: structure must follow the last one.
+    /// The value's closer, or a run of closers; structure must follow the last one.
     fn own_closer(&mut self, turn: &Turn<'_, '_, '_>, bytes: &[u8]) -> Found {
         let spec = turn.spec;
         let close = &spec.template(self.template).close;
@@ -364,11 +365,12 @@ impl Value {
             }
             self.lookahead.run = Some((count, end));
         }
-        // As many openers in the value as there are closers too many: those are the value's.
+        // If the value has as many openers as there are extra closers, those closers belong to the value.
         if count > 1 && self.open.full as usize >= count - 1 { Found::Data } else { Found::End(end) }
     }
 
-    /// A closer in another spelling, if structure follows, no closer of its own does, and nothing in the value opened it.
+    /// A closer in another spelling: structure must follow, no closer of its own may, and nothing in the value may have
+    /// opened it.
     fn misspelled_closer(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let template = spec.template(self.template);
@@ -402,8 +404,8 @@ impl Value {
         }
     }
 
-    /// A missing closer is repaired only where the next opening stands whole: at the start of a line, if the templates put
-    /// one there, with any key; elsewhere with a key that the schema declares and the call does not have yet.
+    /// Repairs a missing closer only before a complete opening: at the start of a line with any key, if the templates
+    /// require one there; elsewhere with a key that the schema declares and the call does not have yet.
     fn next_opening(&mut self, turn: &Turn<'_, '_, '_>, at: usize) -> Found {
         let spec = turn.spec;
         let rest = &turn.rest()[at..];
@@ -427,7 +429,7 @@ impl Value {
 }
 
 impl OpenTags {
-    /// Counts the tag at the start of `bytes`, which is data. False: more bytes must show which it is.
+    /// Counts the tag at the start of `bytes`, which is data. False: more bytes are needed to identify it.
     fn count(&mut self, tag: &ClosingTag, key: &str, bytes: &[u8], is_last: bool) -> bool {
         let names = [(tag.name(), &mut self.full), (tag.bare(), &mut self.bare), (key, &mut self.key)];
         let found = names.map(|(name, count)| (tag::tag(name, bytes), count));
@@ -445,7 +447,7 @@ impl OpenTags {
     }
 }
 
-/// An entity, a mark or the start of a CDATA section.
+/// An entity, a marker, or the start of a CDATA section.
 fn special(turn: &Turn<'_, '_, '_>, rest: &str) -> Option<Found> {
     match *rest.as_bytes().first()? {
         b'&' if turn.spec.escape => Some(match escape::entity(rest) {

@@ -1,4 +1,4 @@
-//! Where the text of an open value goes: straight out as a string, or into a buffer until its type is known.
+//! The destination of an open value's text: directly out as a string, or into a buffer until its type is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,27 +13,27 @@ use crate::scan::deciding;
 use crate::schema::{Kinds, TypeId};
 use crate::typing::{Forms, Guess, Want, convert, object};
 
-/// How the text of a value is given.
+/// How a value is emitted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum ValueOutput {
-    /// It is a string, whose opening quote is written.
+    /// A string, whose opening quote is written.
     String,
-    /// Its end may make something else of it.
+    /// Held, because its end may change its type.
     Held(Held),
 }
 
-/// A value that is held.
+/// A held value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Held {
     text: String,
     guess: Guess,
     forms: Forms,
     target: Target,
-    /// Its name, not written yet: if the value is an object, that is the arguments.
+    /// The unwritten key: if the value is an object, it is all the arguments.
     unwrap: Option<String>,
 }
 
-/// What a value is to become; see [`Want`].
+/// The type that a value should get; see [`Want`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Target {
     String,
@@ -43,7 +43,7 @@ enum Target {
 }
 
 impl Target {
-    /// What the opening's attributes say, else the schema.
+    /// The type from the opening's attributes, or else from the schema.
     fn of(turn: &Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Self {
         let key = header.cursor.value(Slot::Key, held).unwrap_or_default();
         let id = turn.cx.schema.and_then(|s| s.parameter(&turn.spec.key(key)));
@@ -77,7 +77,7 @@ impl Target {
     }
 }
 
-/// Tells of attributes in an opening that mean nothing.
+/// Reports meaningless attributes of an opening.
 fn tell_odd_attributes(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) {
     let flag = header.cursor.value(Slot::String, held).filter(|flag| !matches!(*flag, "true" | "false"));
     let outer = |kind: &str| Kinds::named(kind.split(['[', '<', '(']).next().unwrap_or_default());
@@ -89,7 +89,7 @@ fn tell_odd_attributes(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held
 }
 
 impl ValueOutput {
-    /// Begins a value whose opening is `header`, in the bytes `held`.
+    /// Begins a value with the opening `header`, read from the bytes `held`.
     pub(super) fn new(turn: &mut Turn<'_, '_, '_>, header: &HeaderAttempt, held: &str) -> Self {
         tell_odd_attributes(turn, header, held);
         let target = Target::of(turn, header, held);
@@ -125,7 +125,7 @@ impl ValueOutput {
         }
     }
 
-    /// The value is complete; `behind` bytes of the input before the turn's place are no more of it.
+    /// Ends the value, `behind` bytes before the turn's position.
     pub(super) fn end(self, turn: &mut Turn<'_, '_, '_>, behind: usize) {
         match self {
             Self::String => turn.cx.out.args("\""),
@@ -133,7 +133,7 @@ impl ValueOutput {
         }
     }
 
-    /// The output ends in the value. A held one whose kind is open stays out; its text goes to a diagnostic.
+    /// The output ends in the value. A held value of undecided type is omitted, and its text goes to a diagnostic.
     pub(super) fn cut(self, turn: &mut Turn<'_, '_, '_>) {
         let Self::Held(held) = self else { return };
         if held.forms.is_listed_only() {
@@ -150,7 +150,7 @@ impl ValueOutput {
 }
 
 impl Held {
-    /// Takes a piece; true if the value is a string now, and written as far as it goes.
+    /// Takes a piece; true if the value is now a string and is written so far.
     fn give(&mut self, turn: &mut Turn<'_, '_, '_>, piece: &str) -> bool {
         let room = turn.cx.limits.argument.saturating_sub(self.text.len());
         let (first, rest) = piece.split_at(deciding(piece, room).len());
@@ -174,7 +174,7 @@ impl Held {
         true
     }
 
-    /// The model said that the arguments are a string.
+    /// Reports that the model wrote the arguments as a string.
     fn tell_unwrapped(&self, turn: &mut Turn<'_, '_, '_>, key: &str, arguments: &str, end: usize) {
         if self.target == Target::String {
             let at = end.cast_signed() - self.text.len().cast_signed();

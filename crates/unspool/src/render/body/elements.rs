@@ -32,7 +32,7 @@ struct Elements<'a> {
     close: &'a Template,
     /// Name of a list's elements.
     item: &'a str,
-    /// What begins a tag.
+    /// The beginnings of tags.
     tags: Literals,
     rules: Rules,
     limits: &'a Limits,

@@ -59,7 +59,7 @@ impl Literals<'_> {
         Ok(())
     }
 
-    /// A value whose type the schema gives: its text between delimiters.
+    /// A value that the schema types: its text between delimiters.
     fn untyped(&self, raw: &RawValue, place: Typed<'_>, out: &mut String) -> Result<(), RenderError> {
         let value = Json::open(raw)?;
         let text = match &value {

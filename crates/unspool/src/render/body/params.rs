@@ -29,7 +29,8 @@ pub(super) fn write(cx: &Cx<'_>, arguments: &Members<'_>, out: &mut String) -> R
     Ok(())
 }
 
-/// A first parameter of some names is taken for all arguments if the schema does not know it and it holds an object.
+/// The reader takes a first parameter of some names for all arguments if the schema does not know it and it holds an
+/// object.
 fn check_unwrapped(cx: &Cx<'_>, arguments: &Members<'_>) -> Result<(), RenderError> {
     let Some((key, raw)) = arguments.first() else { return Ok(()) };
     let is_wrapper = cx.syntax.file.tools.params.unwrap.iter().any(|name| name == key);
@@ -71,7 +72,7 @@ impl Parameter<'_> {
         fill_parts(&self.template.parts, true, out, &mut fill)
     }
 
-    /// Checks that the value is read as it is meant.
+    /// Checks that the value is read back unchanged.
     fn check(&self, value: &Json<'_>, text: &str) -> Result<(), RenderError> {
         let tools = &self.cx.syntax.file.tools;
         let is_text = matches!(value, Json::String(_));
@@ -114,7 +115,7 @@ impl Parameter<'_> {
     }
 }
 
-/// Whether a value ends in its own closer without having opened as many of its kind: such a run counts as one closer.
+/// Whether a value ends in its own closer without as many openers: such a run counts as one closer.
 fn ends_in_repeat(text: &str, closer: &str) -> bool {
     let (mut rest, mut closers) = (text.trim_end(), 0);
     while let Some(before) = rest.strip_suffix(closer).filter(|_| !closer.is_empty()) {

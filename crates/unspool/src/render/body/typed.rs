@@ -1,4 +1,4 @@
-//! What the reader makes of untyped text.
+//! How the reader types untyped text.
 
 use serde_json::value::RawValue;
 
@@ -23,7 +23,7 @@ impl<'a> Typed<'a> {
         Self { schema, id: schema.and_then(|s| s.parameter(key)) }
     }
 
-    /// What the schema says there.
+    /// The schema's type there.
     pub(super) fn of(self) -> Option<&'a Type> {
         self.schema?.get(self.id?)
     }
@@ -38,12 +38,12 @@ impl<'a> Typed<'a> {
         Self { id: self.of().and_then(|t| t.item(index)), ..self }
     }
 
-    /// Kinds that the schema allows there.
+    /// The kinds that the schema allows there.
     pub(super) fn kinds(self) -> Kinds {
         self.of().map(|t| t.kinds).unwrap_or_default()
     }
 
-    /// What the reader takes the text there for.
+    /// The type that the reader expects there.
     pub(super) fn want(self) -> Want<'a> {
         Want::Schema(self.of())
     }
@@ -54,7 +54,7 @@ pub(super) fn rules(silent: Silent, python: bool, limits: &Limits) -> Rules {
     Rules { silent, python, depth: limits.depth }
 }
 
-/// Checks that `text`, which stands for `raw`, is read as that value again.
+/// Checks that `text`, written for `raw`, is read back as that value.
 pub(super) fn check(text: &str, raw: &RawValue, want: Want<'_>, rules: Rules) -> Result<(), RenderError> {
     let value = Json::open(raw)?;
     let read = convert(text, want, rules);
