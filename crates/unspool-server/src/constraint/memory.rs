@@ -94,16 +94,16 @@ pub(super) fn key(request: &ChatRequest, state: &str, counts: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_schema_counts_as_it_lies_in_memory() {
         // Each number takes a place of its own, whatever its text.
         let numbers = json!({"enum": vec![1; 1000]});
-        assert!(size(&numbers) >= 1000 * size_of::<serde_json::Value>());
+        assert!(size(&numbers) >= 1000 * size_of::<Value>());
         let key = numbers.to_string();
         assert!(weight(&(key.clone(), Some(Constraint::Json(numbers)))) > 8 * key.len());
     }
-
-    use *;
 
     #[test]
     fn what_was_made_lately_is_not_made_again() {
