@@ -65,7 +65,7 @@ fn text_of(output: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = output.cast::<PyString>() {
         return text.extract();
     }
-    let value: Value = pythonize::depythonize(output)?;
+    let value = crate::json::of(output)?;
     Ok(value.to_string())
 }
 

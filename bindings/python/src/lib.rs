@@ -11,6 +11,7 @@ mod event;
 mod formats;
 mod gate;
 mod grammar;
+mod json;
 mod message;
 mod options;
 mod pair;

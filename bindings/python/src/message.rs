@@ -190,7 +190,7 @@ impl Message {
     /// `tool_calls`.
     #[staticmethod]
     pub(crate) fn from_openai(message: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let value: Value = pythonize::depythonize(message)?;
+        let value = crate::json::of(message)?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let calls = value.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
         let calls = calls.iter().enumerate().map(|(index, call)| {

@@ -158,7 +158,7 @@ impl Pair {
         model: Option<&str>,
     ) -> PyResult<Self> {
         let value = |object: Option<&Bound<'_, PyAny>>| -> PyResult<Value> {
-            Ok(object.map(pythonize::depythonize).transpose()?.unwrap_or_default())
+            Ok(object.map(crate::json::of).transpose()?.unwrap_or_default())
         };
         let setup = serde_json::json!({
             "model_type": model_type,

@@ -15,13 +15,13 @@ pub(crate) fn request(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'
 pub(crate) fn json(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, PyAny>>) -> PyResult<Value> {
     let mut fields = match request {
         None => Map::new(),
-        Some(request) => match pythonize::depythonize(request)? {
+        Some(request) => match crate::json::of(request)? {
             Value::Object(fields) => fields,
             _ => return Err(Fault::new("argument", "`request` is no dict").at("request").into()),
         },
     };
     if let Some(tools) = tools {
-        match pythonize::depythonize(tools)? {
+        match crate::json::of(tools)? {
             Value::Array(tools) => fields.insert("tools".to_owned(), Value::Array(tools)),
             tool @ Value::Object(_) => fields.insert("tools".to_owned(), Value::Array(vec![tool])),
             _ => return Err(Fault::new("argument", "`tools` is no list").at("tools").into()),

@@ -94,7 +94,7 @@ impl Vocabulary {
         template: Option<String>,
     ) -> PyResult<Self> {
         let core = unspool::Vocabulary { special, hidden, bytes: bytes.map(TokenBytes::from) };
-        let tokenizer_config = tokenizer_config.map(pythonize::depythonize).transpose()?.unwrap_or_default();
+        let tokenizer_config = tokenizer_config.map(crate::json::of).transpose()?.unwrap_or_default();
         Ok(Self { tokenizer_config, model_type, template, ..Self::of_core(core) })
     }
 
@@ -116,7 +116,7 @@ impl Vocabulary {
         template: Option<String>,
     ) -> PyResult<Self> {
         let tokenizer = py.detach(|| HubTokenizer::new(json)).map_err(Fault::from)?;
-        let tokenizer_config = tokenizer_config.map(pythonize::depythonize).transpose()?.unwrap_or_default();
+        let tokenizer_config = tokenizer_config.map(crate::json::of).transpose()?.unwrap_or_default();
         let core = Self::of_entries(tokenizer.entries());
         Ok(Self { tokenizer_config, model_type, template, ..Self::of_core(core) })
     }

@@ -274,3 +274,33 @@ def test_what_acts_like_a_tokenizer_is_asked_for_its_vocabulary() -> None:
     made = pair(vocabulary=Slow())
     assert made.vocabulary is not None and made.vocabulary.special == {"<think>": 1, "</think>": 2}
     assert made.parser().push("<think>Hm.</think>", [1, 7, 2])[0].text == "Hm."
+
+
+def test_a_chat_template_that_is_set_later_counts() -> None:
+    class Tokenizer:
+        init_kwargs = {"chat_template": "{{ messages }}"}
+        chat_template = "[gMASK]<sop>Reasoning Effort:<tool_call><arg_key><arg_value>"
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"<think>": 1, "</think>": 2}
+
+    off = {"chat_template_kwargs": {"enable_thinking": False}}
+    # This template has no switch: it thinks whatever is asked.
+    assert unspool.Pair("glm45", vocabulary=Tokenizer()).parse("Hm.</think>Noon.", request=off).reasoning == "Hm."
+    Tokenizer.chat_template = "{{ messages }}{% if enable_thinking %}{% endif %}"
+    assert unspool.Pair("glm45", vocabulary=Tokenizer()).parse("Noon.", request=off).content == "Noon."
+
+
+def test_numbers_beyond_64_bits_are_taken() -> None:
+    endless = {"model_max_length": int(1e30), "added": [2**64]}
+
+    class Tokenizer:
+        init_kwargs = endless
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"<think>": 1, "</think>": 2}
+
+    for options in ({"vocabulary": Tokenizer()}, {"tokenizer_config": endless}):
+        assert pair(**options).parse(OUTPUT, tools=TOOLS).tool_calls[0].name == "tide"
+    schema = {"name": "tide", "parameters": {"properties": {"harbour": {"maximum": 10**30}}}}
+    assert pair().parse(OUTPUT, tools=[schema]).tool_calls[0].name == "tide"

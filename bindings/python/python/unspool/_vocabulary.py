@@ -48,9 +48,12 @@ def config_of(tokenizer: Any) -> dict[str, Any] | None:
     config: dict[str, Any] = {}
     for key, value in dict(kept if isinstance(kept, Mapping) else {}).items():
         try:
-            config[str(key)] = json.loads(json.dumps(value))
+            config[str(key)] = json.loads(json.dumps(value), parse_int=_number)
         except (TypeError, ValueError):
             continue
+    if (template := template_of(tokenizer)) is not None:
+        # It may have been set since the files were read.
+        config["chat_template"] = template
     for key in ("response_template", "response_schema"):
         value = getattr(tokenizer, key, None)
         if isinstance(value, (Mapping, list, str)):
@@ -63,6 +66,12 @@ def _json(tokenizer: Any) -> str | None:
     to_str = getattr(tokenizer, "to_str", None)
     whole = to_str() if callable(to_str) else None
     return whole if isinstance(whole, str) else None
+
+
+def _number(text: str) -> int | float:
+    """A whole number; beyond 64 bits (the `model_max_length` of many tokenizers) a float."""
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else float(number)
 
 
 def _of_fast(tokenizer: Any, whole: str) -> Vocabulary:

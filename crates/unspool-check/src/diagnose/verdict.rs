@@ -115,7 +115,7 @@ fn prompt_side_thought(survey: &Survey<'_>) -> Option<Verdict> {
             let calls = survey.best().is_some_and(|best| best.calls > 0);
             let hint = "where the prompt closes the thought (thinking is switched off), send the same `chat_template_kwargs` that \
                 the template got, or take the reasoning parser that belongs to the template";
-            let what = if calls { "the call stands in the reasoning" } else { "the answer stands in the reasoning" };
+            let what = if calls { "the call is in the reasoning" } else { "the answer is in the reasoning" };
             let message = format!("{what}: the parser waits for the end of a thought that the model did not begin");
             return Some(make(message, right_flags(survey), hint));
         }

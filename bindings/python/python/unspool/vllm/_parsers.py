@@ -52,6 +52,7 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
         if self.alone:
             self.pair  # noqa: B018  # Reports problems at start-up.
         self._fields = _setup.fields(None, None, kwargs.get("chat_template_kwargs"))
+        self._has_kwargs = kwargs.get("chat_template_kwargs") is not None
         self._reply: Reply | None = None
 
     @cached_property
@@ -61,6 +62,13 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
     @cached_property
     def _questions(self) -> Questions:
         return Questions(self.pair, self._fields)
+
+    def _fields_of(self, request: Any) -> dict[str, Any]:
+        """The arguments of the chat template: those that the parser was made with, else the request's."""
+        if self._has_kwargs or request is None:
+            return self._fields
+        asked = _setup.fields(request, None, None)
+        return self._fields | {key: asked[key] for key in ("chat_template_kwargs", "reasoning_effort") if key in asked}
 
     # The prompt
 
@@ -77,7 +85,7 @@ class UnspoolReasoningParser(ParserEngineReasoningAdapter):
     # The output
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        message = self.pair.parse(model_output, request=self._fields, prompt=self._questions.prompt)
+        message = self.pair.parse(model_output, request=self._fields_of(request), prompt=self._questions.prompt)
         return message.reasoning or None, message.content or None
 
     def extract_reasoning_streaming(
@@ -183,7 +191,7 @@ class UnspoolToolParser(ParserEngineToolAdapter):
     def _fields_of_calls(self, request: Any) -> dict[str, Any]:
         """The same for an output. Callers of a tool parser want calls even if the tools are unknown: `none` is only the default then."""
         fields = self._fields(request)
-        if not fields["tools"]:
+        if not getattr(request, "tools", None):
             fields |= {"tool_choice": None, "calls_wanted": True}
         return fields
 
