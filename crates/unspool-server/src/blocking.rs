@@ -47,3 +47,32 @@ impl Drop for StopWhenDropped {
         self.0.tell();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_stops() {
+        let (tell, heard) = mpsc::channel();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let work = run(move || {
+            let _ = begun.send(());
+            let until = Instant::now() + Duration::from_secs(60);
+            while unspool_text::is_wanted() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let _ = tell.send(Instant::now() < until);
+            Ok(())
+        });
+        let waiting = tokio::spawn(work);
+        begins.await.expect("it begins");
+        assert!(heard.try_recv().is_err(), "it goes on while somebody waits");
+        waiting.abort();
+        let stopped = tokio::task::spawn_blocking(move || heard.recv_timeout(Duration::from_secs(90))).await;
+        assert_eq!(stopped.expect("it does not panic"), Ok(true), "it was stopped, and did not run out of time");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Constraint;
 use crate::request::ChatRequest;
@@ -51,14 +51,27 @@ impl Memory {
     }
 }
 
-/// Size of an entry in bytes; a schema is at most as large as its key.
+/// Size of an entry in bytes.
 fn weight((key, constraint): &(String, Option<Constraint>)) -> usize {
     key.len()
         + match constraint {
             Some(Constraint::Tag(text) | Constraint::Lark(text) | Constraint::Gbnf(text)) => text.len(),
-            Some(Constraint::Json(_)) => key.len(),
+            Some(Constraint::Json(schema)) => size(schema),
             Some(Constraint::AsSent | Constraint::Free) | None => 0,
         }
+}
+
+/// Size of a JSON value in memory, which is several times that of its text.
+fn size(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.capacity(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| size_of::<String>() + key.capacity() + size(value)).sum()
+        }
+    };
+    size_of::<Value>() + inner
 }
 
 /// The parts of a request that determine its constraint. `counts`: include the number of earlier calls, for formats
@@ -82,6 +95,15 @@ pub(super) fn key(request: &ChatRequest, state: &str, counts: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_schema_counts_as_it_lies_in_memory() {
+        // Each number takes a place of its own, whatever its text.
+        let numbers = json!({"enum": vec![1; 1000]});
+        assert!(size(&numbers) >= 1000 * size_of::<Value>());
+        let key = numbers.to_string();
+        assert!(weight(&(key.clone(), Some(Constraint::Json(numbers)))) > 8 * key.len());
+    }
 
     #[test]
     fn what_was_made_lately_is_not_made_again() {

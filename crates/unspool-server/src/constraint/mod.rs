@@ -354,3 +354,40 @@ fn reads_guided(pair: &Pair) -> bool {
     parser.finish(None, &mut |_: Event<'_>| {});
     parser.calls() == 1
 }
+
+#[cfg(test)]
+mod tests {
+    use unspool::{Registry, Setup};
+    use unspool_text::Stop;
+
+    use super::*;
+    use crate::capabilities::NOTHING_BUT_WRITE;
+    use crate::request::ToolRules;
+
+    #[test]
+    fn a_grammar_for_nobody_is_not_made() {
+        let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() };
+        let pair = Registry::builtin().pair(&setup).expect("the name is known");
+        let can = Capabilities { notations: &[Notation::Tag], ..NOTHING_BUT_WRITE };
+        let constrainer = Constrainer::new(&ServeConfig::default(), can, &pair);
+        let tool = |number: usize| {
+            let fields: Map<String, Value> =
+                (0..40).map(|at| (format!("f{number}_{at}"), json!({"type": "string"}))).collect();
+            json!({"type": "function", "function": {"name": format!("f{number}"), "strict": true,
+                "parameters": {"type": "object", "properties": fields, "additionalProperties": false}}})
+        };
+        let tools: Vec<Value> = (0..100).map(tool).collect();
+        let body = json!({"messages": [{"role": "user", "content": "a"}], "tools": tools, "tool_choice": "required"});
+        let rules = ToolRules { has_parser: true, auto: true };
+        let request = ChatRequest::read(body, rules).expect("the request is right");
+        let stop = Stop::default();
+        stop.tell();
+        let refused = stop.during(|| constrainer.form(&request, Start::Answering));
+        assert!(refused.is_err(), "the client has gone");
+        assert!(
+            constrainer
+                .form(&request, Start::Answering)
+                .is_ok_and(|form| matches!(form.constraint, Constraint::Tag(_)))
+        );
+    }
+}

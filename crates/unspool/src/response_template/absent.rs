@@ -80,6 +80,7 @@ impl TemplateSpec {
 }
 
 impl Machine {
+    #[allow(clippy::needless_pass_by_value, reason = "the signature of the machine that exists")]
     pub(crate) fn new(spec: Arc<TemplateSpec>, _: Halves) -> Self {
         match *spec {}
     }
