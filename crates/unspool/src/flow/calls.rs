@@ -351,7 +351,17 @@ impl Flow<'_> {
             Status::Done { complete } => {
                 let form = call.form;
                 let in_block = call.in_block;
+                // A call that never completed and goes back to content takes its closers along.
+                let given_back = !complete
+                    && call.raw.is_some()
+                    && call.open.is_some()
+                    && self.request_options.incomplete == IncompleteCalls::Text;
                 self.close_call(&mut call, complete);
+                if given_back {
+                    self.s.place = Place::Raw;
+                    self.s.fresh = false;
+                    return;
+                }
                 self.s.mode = Mode::Closers { form, next: 0 };
                 self.s.in_block = in_block;
             }
