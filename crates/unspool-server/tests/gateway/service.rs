@@ -328,7 +328,7 @@ async fn prompt_and_answer_fit_into_the_models_length() {
     let response = gateway.post("/v1/chat/completions", &with(long(1), json!({"max_tokens": 61}))).await;
     assert_eq!(
         (response.status().as_u16(), json_of(response).await["error"]["param"].clone()),
-        (400, json!("max_completion_tokens"))
+        (400, json!("max_tokens"))
     );
     let usage = gateway.whole(&with(long(1), json!({"max_tokens": 60}))).await["usage"].clone();
     assert_eq!(usage["total_tokens"], 60, "an answer is cut to the room: {usage}");

@@ -77,7 +77,14 @@ impl Flow<'_> {
             return false;
         }
         self.s.marker = tables.single.iter().position(|single| **single == *pattern.literal.text());
-        if last.is_none() || last != self.s.marker || tables.words.into_content || tables.words.raw != Raw::Nothing {
+        // What passes through verbatim keeps its markers as they are. Only of a body's own is it known whose text it is.
+        let thinks = self.s.place.thinks();
+        let verbatim = match tables.words.raw {
+            Raw::Nothing => false,
+            Raw::Answers => !thinks || pattern.action != Action::BodyAgain,
+            Raw::Thoughts => thinks || pattern.action != Action::BodyAgain,
+        };
+        if last.is_none() || last != self.s.marker || tables.words.into_content || verbatim {
             return false;
         }
         self.repeated(self.offset(marker), pattern.literal.text());
