@@ -65,21 +65,24 @@ pub(super) async fn document(State(app): State<Arc<App>>) -> Response {
 fn whole(document: &utoipa::openapi::OpenApi) -> serde_json::Result<String> {
     let mut all = serde_json::to_value(document)?;
     merge(&mut all, serde_json::from_str(ANSWERS)?);
-    drop_short_defaults(&mut all);
+    drop_unfit_defaults(&mut all);
     Ok(all.to_string())
 }
 
-/// Drops defaults that are shorter than their lists may be: what is missing is refused, and the document must be valid by itself.
-fn drop_short_defaults(value: &mut Value) {
+/// Drops defaults that their own schemas refuse: lists that are too short, and null where null is no value. Such a field is
+/// refused when it is missing, and the document must be valid by itself.
+fn drop_unfit_defaults(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(drop_short_defaults),
+        Value::Array(items) => items.iter_mut().for_each(drop_unfit_defaults),
         Value::Object(fields) => {
             let length = fields.get("default").and_then(Value::as_array).map(Vec::len);
             let least = fields.get("minItems").and_then(Value::as_u64).unwrap_or_default();
-            if length.is_some_and(|length| (length as u64) < least) {
+            let no_null = fields.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "null");
+            let is_null = fields.get("default").is_some_and(Value::is_null);
+            if length.is_some_and(|length| (length as u64) < least) || (is_null && no_null) {
                 fields.remove("default");
             }
-            fields.values_mut().for_each(drop_short_defaults);
+            fields.values_mut().for_each(drop_unfit_defaults);
         }
         _ => {}
     }
