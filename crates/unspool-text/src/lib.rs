@@ -16,10 +16,11 @@
 //! A prompt is made from a conversation and a template:
 //!
 //! ```
-//! use serde_json::{Map, json}; use unspool_text::ChatTemplate;
+//! use serde_json::{Map, json};
+//! use unspool_text::ChatTemplate;
 //!
-//! let template = ChatTemplate::new("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")?; let
-//! context = Map::from_iter([("messages".to_owned(), json!([{"role": "user", "content": "Ahoy"}]))]);
+//! let template = ChatTemplate::new("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")?;
+//! let context = Map::from_iter([("messages".to_owned(), json!([{"role": "user", "content": "Ahoy"}]))]);
 //! assert_eq!(template.render(&context)?, "[user] Ahoy\n");
 //! # Ok::<(), unspool_text::TextError>(())
 //! ```
@@ -29,8 +30,12 @@
 //! ```
 //! use unspool_text::utf8::Utf8Decoder;
 //!
-//! let mut decoder = Utf8Decoder::default(); let mut text = String::new(); decoder.push(b"caf\xc3", &mut text); // the
-//! token ends inside a character assert_eq!(text, "caf"); decoder.push(b"\xa9", &mut text); assert_eq!(text, "café");
+//! let mut decoder = Utf8Decoder::default();
+//! let mut text = String::new();
+//! decoder.push(b"caf\xc3", &mut text); // the token ends inside a character
+//! assert_eq!(text, "caf");
+//! decoder.push(b"\xa9", &mut text);
+//! assert_eq!(text, "café");
 //! ```
 
 pub mod conversation;
