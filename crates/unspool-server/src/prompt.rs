@@ -121,9 +121,15 @@ impl PromptRenderer for Unprompted {
 /// A simple prompt in the manner of ChatML, for who asks for it (`--chat-template chatml`):
 ///
 /// ```text
-/// <|im_start|>system (the system messages; the tools, one JSON object a line; how a call is written)<|im_end|>
-/// <|im_start|>user (text)<|im_end|> <|im_start|>assistant (text and calls, in the format's own syntax; thoughts are
-/// left out)<|im_end|> <|im_start|>tool (a result)<|im_end|> <|im_start|>assistant
+/// <|im_start|>system
+/// (the system messages; the tools, one JSON object a line; how a call is written)<|im_end|>
+/// <|im_start|>user
+/// (text)<|im_end|>
+/// <|im_start|>assistant
+/// (text and calls, in the format's own syntax; thoughts are left out)<|im_end|>
+/// <|im_start|>tool
+/// (a result)<|im_end|>
+/// <|im_start|>assistant
 /// ```
 ///
 /// `developer` counts as `system`. With `continue_final_message` the last message stays open, and with

@@ -8,8 +8,10 @@
 //! let tools = serde_json::json!([{"type": "function", "function": {
 //!     "name": "tide",
 //!     "parameters": {"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]},
-//! }}]); let message = Sampler::new(7).message_of(&tools, Parts { reasoning: true, content: false, calls: 1 });
-//! assert!(!message.reasoning.is_empty()); assert_eq!(message.tool_calls[0].name, "tide");
+//! }}]);
+//! let message = Sampler::new(7).message_of(&tools, Parts { reasoning: true, content: false, calls: 1 });
+//! assert!(!message.reasoning.is_empty());
+//! assert_eq!(message.tool_calls[0].name, "tide");
 //! assert!(message.tool_calls[0].arguments.starts_with("{\"port\": \""));
 //! ```
 

@@ -38,8 +38,8 @@ impl Vocabulary {
 /// The bytes of each token by its id: one table, shared by all clones.
 ///
 /// ```
-/// let bytes: unspool::TokenBytes = [(0, "a"), (1, "b")].into_iter().collect(); assert_eq!((bytes.get(1),
-/// bytes.get(2)), (Some(&b"b"[..]), None));
+/// let bytes: unspool::TokenBytes = [(0, "a"), (1, "b")].into_iter().collect();
+/// assert_eq!((bytes.get(1), bytes.get(2)), (Some(&b"b"[..]), None));
 /// ```
 #[derive(Clone, Default)]
 pub struct TokenBytes {

@@ -4,13 +4,17 @@
 //! files' contents and, if it queried a server, its answers.
 //!
 //! ```
-//! use serde_json::json; use unspool::{Registry, Setup}; use unspool_check::diagnose::{Cause, Formats, Input, Question,
-//! diagnose};
+//! use serde_json::json;
+//! use unspool::{Registry, Setup};
+//! use unspool_check::diagnose::{Cause, Formats, Input, Question, diagnose};
 //!
-//! let input = Input::read("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>").expect("it is not
-//! empty"); let formats = Formats::new(Registry::builtin(), Setup::default()); let mut question = Question::new(&input,
-//! &formats); question.tool_call_parser = Some("mistral"); let report = diagnose(&question).expect("the request is
-//! fine"); assert_eq!(report.verdict.kind, Cause::WrongParser); assert_eq!(report.ranking[0].valid_calls, 1);
+//! let input = Input::read("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>").expect("it is not empty");
+//! let formats = Formats::new(Registry::builtin(), Setup::default());
+//! let mut question = Question::new(&input, &formats);
+//! question.tool_call_parser = Some("mistral");
+//! let report = diagnose(&question).expect("the request is fine");
+//! assert_eq!(report.verdict.kind, Cause::WrongParser);
+//! assert_eq!(report.ranking[0].valid_calls, 1);
 //! ```
 
 mod checks;

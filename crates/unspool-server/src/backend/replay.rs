@@ -3,8 +3,8 @@
 //! A recording is a JSON Lines file. Each line is one output, as text or as tokens:
 //!
 //! ```json
-//! {"text": "<think>\nTwo keels.\n</think>\n\nBook the morning.", "finish_reason": "stop"} {"tokens": [[151667,
-//! "<think>"], [198, "\n"], [7, null, "e282"], [8, null, "ac"]], "match": "price"}
+//! {"text": "<think>\nTwo keels.\n</think>\n\nBook the morning.", "finish_reason": "stop"}
+//! {"tokens": [[151667, "<think>"], [198, "\n"], [7, null, "e282"], [8, null, "ac"]], "match": "price"}
 //! ```
 //!
 //! A token that is no text by itself has `null` and its bytes in hexadecimal. `finish_reason` is `stop` (default) or

@@ -5,14 +5,17 @@
 //! structural tag (JSON for xgrammar, in vLLM and SGLang), and as text for llguidance.
 //!
 //! ```
-//! use unspool::grammar::Options; use unspool::{Registry, Request, Setup};
+//! use unspool::grammar::Options;
+//! use unspool::{Registry, Request, Setup};
 //!
-//! let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() }; let pair =
-//! Registry::builtin().pair(&setup).unwrap(); let request = Request::from_openai(&serde_json::json!({
+//! let setup = Setup { tool_parser: Some("hermes".into()), ..Setup::default() };
+//! let pair = Registry::builtin().pair(&setup).unwrap();
+//! let request = Request::from_openai(&serde_json::json!({
 //!     "tools": [{"type": "function", "function": {"name": "tide", "strict": true, "parameters": {
 //!         "type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}}}],
 //!     "tool_choice": "required",
-//! })).unwrap(); let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
+//! })).unwrap();
+//! let grammar = pair.grammar(&request, &Options::default()).unwrap().unwrap();
 //! assert!(grammar.lark().contains(r#"{\"name\": \"tide\", \"arguments\": "#));
 //! assert_eq!(grammar.structural_tag()["type"], "structural_tag");
 //! ```
