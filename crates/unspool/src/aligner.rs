@@ -74,10 +74,16 @@ struct Pieces<'a, F> {
 impl<F: FnMut(&str, &[u32])> Pieces<'_, F> {
     fn give(&mut self, text: &str, ids: &[u32]) {
         let mut all = std::mem::take(&mut self.parts);
-        all.extend(ids);
-        if !text.is_empty() || !all.is_empty() {
+        // Nearly always nothing waits, and nothing is copied.
+        let ids = if all.is_empty() {
+            ids
+        } else {
+            all.extend(ids);
+            &all
+        };
+        if !text.is_empty() || !ids.is_empty() {
             *self.begun |= !text.is_empty();
-            (self.take)(text, &all);
+            (self.take)(text, ids);
         }
     }
 }

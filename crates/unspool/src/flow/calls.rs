@@ -333,6 +333,7 @@ impl Flow<'_> {
     }
 
     fn body_stopped(&mut self, mut call: Box<Call>, status: Status) {
+        let is_held = call.raw.is_some() && call.open.is_some();
         match status {
             Status::Named => {
                 call.start = self.offset(self.pos);
@@ -352,10 +353,7 @@ impl Flow<'_> {
                 let form = call.form;
                 let in_block = call.in_block;
                 // A call that never completed and goes back to content takes its closers along.
-                let given_back = !complete
-                    && call.raw.is_some()
-                    && call.open.is_some()
-                    && self.request_options.incomplete == IncompleteCalls::Text;
+                let given_back = !complete && is_held && self.request_options.incomplete == IncompleteCalls::Text;
                 self.close_call(&mut call, complete);
                 if given_back {
                     self.s.place = Place::Raw;
@@ -366,13 +364,12 @@ impl Flow<'_> {
                 self.s.in_block = in_block;
             }
             Status::Broken | Status::More => {
-                let given_back = call.raw.is_some() && call.open.is_some();
                 let behind = if call.open.is_some() { String::new() } else { call.machine.unread() };
                 self.close_call(&mut call, false);
-                if given_back && self.request_options.incomplete == IncompleteCalls::Drop {
+                if is_held && self.request_options.incomplete == IncompleteCalls::Drop {
                     // The following text belongs to the call that was not emitted.
                     self.s.place = Place::Broken;
-                } else if given_back {
+                } else if is_held {
                     self.s.place = Place::Raw;
                 } else {
                     self.broken(&behind);

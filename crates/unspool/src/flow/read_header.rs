@@ -209,8 +209,9 @@ impl Flow<'_> {
         if step.status == Status::More && self.eof == Eof::No {
             return Go::Wait;
         }
-        let Mode::BeforeName(held_arguments) = mem::replace(&mut self.s.mode, Mode::Text) else { return Go::Wait };
-        let mut held_arguments = held_arguments;
+        let Mode::BeforeName(mut held_arguments) = mem::replace(&mut self.s.mode, Mode::Text) else {
+            return Go::Wait;
+        };
         if step.status == Status::Named && !held_arguments.machine.name().is_empty() {
             let start = self.offset(self.pos);
             let w = self.w;

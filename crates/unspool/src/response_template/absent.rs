@@ -1,52 +1,16 @@
 //! The types of a build without the feature `response-template`: no template can be read, so that no machine ever exists.
 
-use std::ops::Range;
+mod io;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::body::Eof;
-use crate::diagnostic::DiagnosticKind;
 use crate::explanation::Explanation;
 use crate::limits::Limits;
-use crate::schema::ToolSet;
 
-pub(crate) struct Call<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) id: Option<&'a str>,
-    pub(crate) arguments: &'a str,
-    pub(crate) complete: bool,
-    pub(crate) region: Range<usize>,
-}
-
-pub(crate) trait MachineOut {
-    fn reasoning(&mut self, text: &str, at: Range<usize>);
-    fn content(&mut self, text: &str, at: Range<usize>);
-    fn call(&mut self, call: Call<'_>);
-    fn answering(&mut self, at: usize);
-    fn report(&mut self, kind: DiagnosticKind, at: usize, text: &str, message: &str);
-}
-
-pub(crate) struct MachineCx<'a> {
-    pub(crate) out: &'a mut dyn MachineOut,
-    pub(crate) tools: &'a ToolSet,
-    pub(crate) limits: &'a Limits,
-    pub(crate) eof: Eof,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Waiting,
-    Thinking,
-    Answering,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Halves {
-    pub(crate) reasoning: bool,
-    pub(crate) tools: bool,
-}
+pub(crate) use io::{Call, Halves, MachineCx, MachineOut, Phase};
 
 /// No value of this type exists, so none can be read from a snapshot either.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod approximate;
 mod calls;
 mod content;
 mod delimiter;
+mod io;
 mod json;
 mod machine;
 mod outline;
@@ -15,9 +16,10 @@ mod spec;
 mod transform;
 mod value;
 
-pub(crate) use machine::{Call, Machine, MachineCx, MachineOut, MachineState, Phase};
+pub(crate) use io::{Call, Halves, MachineCx, MachineOut, Phase};
+pub(crate) use machine::{Machine, MachineState};
 pub(crate) use outline::{CallContent, CallRegion, Outline, Piece, Region};
-pub(crate) use spec::{Halves, TemplateSpec};
+pub(crate) use spec::TemplateSpec;
 
 #[cfg(test)]
 mod tests;

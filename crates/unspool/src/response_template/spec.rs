@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::content::{ContentParser, PairParser};
 use super::delimiter::{Delimiter, Pattern, regex};
+use super::io::Halves;
 use super::transform::Shape;
 use crate::explanation::Explanation;
 
@@ -42,15 +43,6 @@ pub(super) struct Field {
     pub(super) transform: Option<Shape>,
     /// The transform applies to each element of the content.
     pub(super) each: bool,
-}
-
-/// The halves that a machine serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Halves {
-    /// Separate reasoning from content.
-    pub(crate) reasoning: bool,
-    /// Read calls.
-    pub(crate) tools: bool,
 }
 
 impl TemplateSpec {

@@ -226,6 +226,5 @@ impl Literals {
             scalar.clear();
             self.room = [text, scalar];
         }
-        self.state = State::After;
     }
 }
