@@ -1,11 +1,16 @@
 //! Faults of a call, and whether its arguments match the function's schema.
 
+use std::cell::Cell;
+
 use serde::Serialize;
 use serde_json::Value;
 use unspool::{Diagnostic, DiagnosticKind, Span, ToolCall, ToolSet};
 
 /// Maximum nesting to check; deeper values count as matching.
 const DEEPEST: usize = 32;
+/// Maximum work of one check, in schemas and their listed items; what is left counts as matching. A few references to itself
+/// make a schema that takes exponential time.
+const MOST_STEPS: usize = 100_000;
 
 /// The fault of a call. Of several faults it is the first in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,48 +55,73 @@ pub fn status(call: &ToolCall, place: Span, diagnostics: &[Diagnostic], tools: &
 /// Whether arguments are an object that the parameters' schema allows, by the basic keywords of JSON Schema.
 pub(crate) fn fits(arguments: &str, parameters: &Value) -> bool {
     let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(arguments) else { return false };
-    allows(parameters, &value, parameters, 0)
+    Check { root: parameters, left: Cell::new(MOST_STEPS) }.allows(parameters, &value, 0)
 }
 
-fn allows(schema: &Value, value: &Value, root: &Value, depth: usize) -> bool {
-    let Some(words) = schema.as_object().filter(|_| depth < DEEPEST) else { return schema != &Value::Bool(false) };
-    let deeper = |schema: &Value, value: &Value| allows(schema, value, root, depth + 1);
-    if let Some(target) = words.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#')) {
-        return root.pointer(target).is_none_or(|target| deeper(target, value));
+/// The check of one value.
+struct Check<'a> {
+    root: &'a Value,
+    /// Steps that are left.
+    left: Cell<usize>,
+}
+
+impl Check<'_> {
+    /// Takes steps; false if too few are left.
+    fn spend(&self, steps: usize) -> bool {
+        let left = self.left.get().checked_sub(steps);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
     }
-    let kinds = match words.get("type") {
-        Some(Value::String(kind)) => vec![kind.as_str()],
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(kind, value)) {
-        return false;
-    }
-    let listed = |key: &str| words.get(key).and_then(Value::as_array);
-    if listed("enum").is_some_and(|all| !all.contains(value)) || words.get("const").is_some_and(|one| one != value) {
-        return false;
-    }
-    for key in ["anyOf", "oneOf"] {
-        if listed(key).is_some_and(|any| !any.iter().any(|one| deeper(one, value))) {
+
+    fn allows(&self, schema: &Value, value: &Value, depth: usize) -> bool {
+        let Some(words) = schema.as_object().filter(|_| depth < DEEPEST) else { return schema != &Value::Bool(false) };
+        let lists = words.values().filter_map(Value::as_array).map(Vec::len).sum::<usize>();
+        if !self.spend(1 + lists) {
+            return true;
+        }
+        let deeper = |schema: &Value, value: &Value| self.allows(schema, value, depth + 1);
+        if let Some(target) = words.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#')) {
+            return self.root.pointer(target).is_none_or(|target| deeper(target, value));
+        }
+        let kinds = match words.get("type") {
+            Some(Value::String(kind)) => vec![kind.as_str()],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(kind, value)) {
             return false;
         }
-    }
-    if listed("allOf").is_some_and(|all| !all.iter().all(|one| deeper(one, value))) {
-        return false;
-    }
-    match value {
-        Value::Object(members) => {
-            let required = listed("required").into_iter().flatten().filter_map(Value::as_str);
-            let properties = words.get("properties").and_then(Value::as_object);
-            let additional = words.get("additionalProperties");
-            required.into_iter().all(|name| members.contains_key(name))
-                && members.iter().all(|(name, member)| match properties.and_then(|own| own.get(name)).or(additional) {
-                    Some(schema) => deeper(schema, member),
-                    None => true,
-                })
+        let listed = |key: &str| words.get(key).and_then(Value::as_array);
+        if listed("enum").is_some_and(|all| !all.contains(value)) || words.get("const").is_some_and(|one| one != value)
+        {
+            return false;
         }
-        Value::Array(items) => words.get("items").is_none_or(|schema| items.iter().all(|item| deeper(schema, item))),
-        _ => true,
+        for key in ["anyOf", "oneOf"] {
+            if listed(key).is_some_and(|any| !any.iter().any(|one| deeper(one, value))) {
+                return false;
+            }
+        }
+        if listed("allOf").is_some_and(|all| !all.iter().all(|one| deeper(one, value))) {
+            return false;
+        }
+        match value {
+            Value::Object(members) => {
+                let required = listed("required").into_iter().flatten().filter_map(Value::as_str);
+                let properties = words.get("properties").and_then(Value::as_object);
+                let additional = words.get("additionalProperties");
+                required.into_iter().all(|name| members.contains_key(name))
+                    && members.iter().all(|(name, member)| {
+                        match properties.and_then(|own| own.get(name)).or(additional) {
+                            Some(schema) => deeper(schema, member),
+                            None => true,
+                        }
+                    })
+            }
+            Value::Array(items) => {
+                words.get("items").is_none_or(|schema| items.iter().all(|item| deeper(schema, item)))
+            }
+            _ => true,
+        }
     }
 }
 
@@ -172,5 +202,10 @@ mod tests {
         assert!(fits("{\"x\": 1}", &Value::Null), "no schema says nothing");
         let endless = json!({"$ref": "#"});
         assert!(fits("{}", &endless));
+        let all = json!({"allOf": vec![json!({"$ref": "#"}); 6]});
+        assert!(fits("{}", &all), "the check ends, and what it did not see counts as matching");
+        let long = json!({"properties": {"a": {"items": {"enum": (0..50_000).collect::<Vec<_>>()}}}});
+        let items = json!({"a": vec![49_999; 50_000]});
+        assert!(fits(&items.to_string(), &long));
     }
 }
