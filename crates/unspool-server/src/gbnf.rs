@@ -11,11 +11,13 @@ use serde_json::Value;
 use crate::error::ApiError;
 
 /// Longest expression that is read.
-const LONGEST: usize = 16 << 10;
+const LONGEST: usize = 1 << 10;
 /// Longest grammar.
 const MOST: usize = 256 << 10;
 /// What llama.cpp takes of nested counts, which it writes out.
 const MOST_REPEATED: u32 = 1000;
+/// Most characters and ranges of a grammar, each counted as often as it is repeated.
+const MOST_WRITTEN: usize = 100_000;
 
 /// The grammar of `structured_outputs`; `None`: it asks for neither an expression nor a choice.
 pub(crate) fn of(outputs: &Value) -> Option<Result<String, ApiError>> {
@@ -67,7 +69,7 @@ fn matching(pattern: &str) -> Result<String, ApiError> {
         }
     };
     let mut out = String::from("root ::= ");
-    let told = Writer { out: &mut out, repeated: 1 }.top(&hir);
+    let told = Writer { out: &mut out, repeated: 1, written: 0 }.top(&hir);
     match told {
         Ok(()) if out.len() <= MOST => Ok(out),
         Ok(()) => refused("regex", &format!("makes a grammar of more than {MOST} bytes")),
@@ -103,6 +105,8 @@ struct Writer<'a> {
     out: &'a mut String,
     /// How often the part that is written is repeated.
     repeated: u32,
+    /// Characters and ranges so far, with their repetitions.
+    written: usize,
 }
 
 impl Writer<'_> {
@@ -126,17 +130,29 @@ impl Writer<'_> {
         match hir.kind() {
             HirKind::Empty => self.out.push_str("\"\""),
             HirKind::Literal(text) => match std::str::from_utf8(&text.0) {
-                Ok(text) => literal(text, self.out),
+                Ok(text) => {
+                    self.count(text.len())?;
+                    literal(text, self.out);
+                }
                 Err(_) => return Err("it matches bytes that are no text".to_owned()),
             },
             HirKind::Class(class) => self.class(class)?,
-            HirKind::Look(_) => return Err("an anchor or a border of words inside of it is not known there".to_owned()),
+            HirKind::Look(_) => return Err("anchors and word boundaries inside it are not supported".to_owned()),
             HirKind::Repetition(repetition) => self.repetition(repetition)?,
             HirKind::Capture(capture) => self.write(&capture.sub)?,
             HirKind::Concat(parts) => self.all(parts, " ")?,
             HirKind::Alternation(parts) => self.all(parts, " | ")?,
         }
         Ok(())
+    }
+
+    /// Counts what llama.cpp will write out.
+    fn count(&mut self, parts: usize) -> Result<(), String> {
+        self.written = self.written.saturating_add(parts.saturating_mul(self.repeated as usize));
+        match self.written {
+            ..=MOST_WRITTEN => Ok(()),
+            _ => Err(format!("its repetitions have more than {MOST_WRITTEN} characters")),
+        }
     }
 
     fn all(&mut self, parts: &[Hir], between: &str) -> Result<(), String> {
@@ -175,6 +191,7 @@ impl Writer<'_> {
             return Err("a part of it matches nothing".to_owned());
         }
         let Class::Unicode(class) = class else { return Err("it matches bytes that are no text".to_owned()) };
+        self.count(class.ranges().len())?;
         self.out.push('[');
         for range in class.ranges() {
             character(range.start(), self.out);
@@ -243,9 +260,10 @@ mod tests {
         for (pattern, why) in [
             ("(?=a)b", "look-around"),
             (r"(a)\1", "backreferences"),
-            (r"a\b", "border of words"),
+            (r"a\b", "word boundaries"),
             ("a^b", "anchor"),
             ("(a{100}){100}", "counts to 10000"),
+            (&"a{1000}".repeat(101), "repetitions"),
             ("a(", "unclosed"),
             ("[a&&b]", "nothing"),
             (&format!("{}a{}", "(".repeat(200), ")".repeat(200)), "nest"),
