@@ -36,12 +36,16 @@ fn is_assistants(message: &Value) -> bool {
 fn join(last: &mut Value, more: &Value) {
     for key in ["reasoning", "content", "tool_calls"] {
         let Some(value) = more.get(key).filter(|value| !value.is_null()) else { continue };
-        let both = match (last[key].take(), value) {
-            (Value::Null, value) => value.clone(),
-            (Value::String(text), Value::String(more)) => format!("{text}\n{more}").into(),
-            (own, value) => [own, value.clone()].into_iter().flat_map(parts).collect(),
-        };
-        last[key] = both;
+        // In place: a conversation may have thousands of short messages behind a long one.
+        match (&mut last[key], value) {
+            (Value::String(text), Value::String(more)) => {
+                text.push('\n');
+                text.push_str(more);
+            }
+            (Value::Array(own), value) => own.extend(parts(value.clone())),
+            (own @ Value::Null, value) => *own = value.clone(),
+            (own, value) => *own = parts(own.take()).into_iter().chain(parts(value.clone())).collect(),
+        }
     }
 }
 
