@@ -78,4 +78,9 @@ async fn a_conversation_may_change_the_tools() {
         refused["error"]["message"].as_str().is_some_and(|m| m.contains("messages[1].content[0].tool")),
         "{refused}"
     );
+    // Those that a conversation adds count against the server's limit.
+    let added: Vec<Value> = (0..1025).map(|number| add(defined(&format!("tool{number}")))).collect();
+    let many = json!([{"role": "user", "content": "a"}, {"role": "system", "content": added}]);
+    let refused = json_of(gateway.post("/v1/messages", &ask(json!({"messages": many}))).await).await;
+    assert!(refused["error"]["message"].as_str().is_some_and(|m| m.contains("more than 1024 tools")), "{refused}");
 }

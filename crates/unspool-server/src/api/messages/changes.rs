@@ -12,8 +12,8 @@ pub(super) fn is_change(kind: &str) -> bool {
     matches!(kind, "tool_addition" | "tool_removal")
 }
 
-/// The tools as they are at the end of the conversation.
-pub(super) fn applied(mut tools: Vec<Value>, messages: &[InputMessage]) -> Result<Vec<Value>, ApiError> {
+/// The tools as they are at the end of the conversation: at no point more than `most`.
+pub(super) fn applied(mut tools: Vec<Value>, messages: &[InputMessage], most: usize) -> Result<Vec<Value>, ApiError> {
     // A tool that was removed may come back by its name.
     let mut removed: Vec<Value> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -37,6 +37,11 @@ pub(super) fn applied(mut tools: Vec<Value>, messages: &[InputMessage]) -> Resul
                 }
                 (_, Target::Defined(tool)) => remove(tool.get("name"), &mut tools, &mut removed),
                 (_, Target::Named(name)) => remove(Some(name), &mut tools, &mut removed),
+            }
+            if tools.len().max(removed.len()) > most {
+                let message = format!("`{place}` makes more than {most} tools");
+                let hint = "the server's --max-tools sets how many are allowed";
+                return Err(ApiError::bad_field(&place, message).hint(hint));
             }
         }
     }

@@ -51,14 +51,23 @@ pub(super) fn in_own_words(error: ApiError) -> ApiError {
     alias::renamed(error, &NAMES)
 }
 
-/// The chat request. `answered`: whether the request must limit the answer, as everything but counting does. `images`:
-/// whether images are allowed. whether images may be.
+/// What the server demands of a body and takes of it.
+pub(super) struct Terms {
+    /// Whether the request must limit the answer, as everything but counting does.
+    pub(super) answered: bool,
+    /// Whether images are allowed.
+    pub(super) images: bool,
+    /// Maximum number of tools, those that messages add included.
+    pub(super) most_tools: usize,
+}
+
+/// The chat request.
 pub(super) fn chat_body(
     body: Map<String, Value>,
     parsed: MessagesBody,
-    (answered, images): (bool, bool),
+    terms: &Terms,
 ) -> Result<(Value, Ignored), ApiError> {
-    refuse(&parsed, answered)?;
+    refuse(&parsed, terms.answered)?;
     let mut ignored = Ignored::default();
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     HOSTED.iter().filter(|field| body.get(**field).is_some_and(|value| !empty(value))).for_each(|f| ignored.note(f));
@@ -82,9 +91,9 @@ pub(super) fn chat_body(
     if let Some(stops) = parsed.stop_sequences {
         chat.insert("stop".to_owned(), stops.into());
     }
-    let offered = changes::applied(parsed.tools.unwrap_or_default(), &parsed.messages)?;
+    let offered = changes::applied(parsed.tools.unwrap_or_default(), &parsed.messages, terms.most_tools)?;
     tools(&offered, parsed.tool_choice, &mut chat, &mut ignored)?;
-    let messages = history::messages(parsed.system.as_ref(), &parsed.messages, images)?;
+    let messages = history::messages(parsed.system.as_ref(), &parsed.messages, terms.images)?;
     // As in Anthropic's API, the model continues a last message of the assistant.
     let open = messages.last().is_some_and(|last| last["role"] == "assistant" && last.get("tool_calls").is_none());
     if open {

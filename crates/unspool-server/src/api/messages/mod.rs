@@ -18,11 +18,13 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use self::convert::Terms;
 use self::types::MessagesBody;
 use super::chat;
 use super::service::json_response;
 use super::{answer_id, json_body, sse};
 use crate::app::App;
+use crate::bounds::BodyBounds;
 use crate::error::ApiError;
 use crate::hosted::Ignored;
 use crate::metrics::Surface;
@@ -121,7 +123,8 @@ fn read(
     let streamed = parsed.stream == Some(true);
     let without_thought = parsed.thinking.as_ref().is_some_and(|thinking| thinking.kind == "disabled");
     let thinks = parsed.thinking.is_some();
-    let (mut chat, ignored) = convert::chat_body(object, parsed, (answered, app.takes_images()))?;
+    let terms = Terms { answered, images: app.takes_images(), most_tools: app.http().bounds().tools };
+    let (mut chat, ignored) = convert::chat_body(object, parsed, &terms)?;
     if let Some(chat) = chat.as_object_mut().filter(|_| thinks && !app.continuations().markers().are_known()) {
         // Clients of this API always send one; a model that does not think ignores it.
         chat.remove("thinking_token_budget");
@@ -142,7 +145,8 @@ fn read(
 pub(super) fn chat_body(body: Value) -> Result<Value, ApiError> {
     let parsed: MessagesBody = read_body(&body)?;
     let Value::Object(object) = body else { return Err(ApiError::bad_body("the body must be a JSON object")) };
-    Ok(convert::chat_body(object, parsed, (true, false))?.0)
+    let terms = Terms { answered: true, images: false, most_tools: BodyBounds::default().tools };
+    Ok(convert::chat_body(object, parsed, &terms)?.0)
 }
 
 /// The stop reason in Anthropic's terms, and the stop sequence that matched. The client runs a complete call, but not
