@@ -259,6 +259,8 @@ impl Continuation {
         }
         let mut request = ChatRequest::clone(&self.job.request);
         request.sampling.max_tokens = Some(most - used);
+        // The prompt of the rest holds what the model has written; the first request has told those of the prompt.
+        request.sampling.wishes.prompt = None;
         // With the same numbers a server would choose behind the old text what it has chosen at its beginning.
         self.asked += 1;
         request.sampling.seed = request.sampling.seed.map(|seed| seed.saturating_add(self.asked * SEED_STEP));

@@ -1,6 +1,6 @@
 //! The HTTP client: its settings, bodies of bounded size, and its errors.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
@@ -14,6 +14,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// How long to keep an idle connection. Servers of these kinds close one after five seconds, and a request that meets
 /// the closing would be lost.
 const IDLE_TIME: Duration = Duration::from_secs(4);
+/// How soon a connection that was kept open breaks if the server has closed it.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// Maximum size of an error body, a list of models or a rendered prompt, in bytes.
 const LONGEST_BODY: usize = 16 << 20;
 
@@ -59,12 +61,14 @@ impl Http {
         self.signed(request)
     }
 
-    /// Sends a request. Where the connection breaks before anything of the answer has come, it is sent once more: the server may just
-    /// have closed a connection that had been kept.
+    /// Sends a request. If the connection breaks at once, sends it again: the server may just have closed a connection that was
+    /// kept open. A server that has worked on the request for a while is not asked twice.
     pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, BackendError> {
-        let again = request.try_clone();
+        let (again, began) = (request.try_clone(), Instant::now());
         match (request.send().await, again) {
-            (Err(error), Some(again)) if broke(&error) => again.send().await.map_err(|error| fault(&error)),
+            (Err(error), Some(again)) if broke(&error) && began.elapsed() < AT_ONCE => {
+                again.send().await.map_err(|error| fault(&error))
+            }
             (sent, _) => sent.map_err(|error| fault(&error)),
         }
     }
