@@ -22,7 +22,7 @@ from inspect_ai.tool import ToolCall, ToolInfo
 from . import Message, Pair
 from . import ToolCall as Call
 
-_FAULTS = {"unclosed": "the output ended inside the call", "invalid_json": "the arguments are no JSON object"}
+_FAULTS = {"unclosed": "the output ended inside the call", "invalid_json": "the arguments are not a JSON object"}
 _STOPS: dict[str, Any] = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls"}
 
 
@@ -37,7 +37,9 @@ def parse(
     model: str | None = None,
 ) -> ChatMessageAssistant:
     """The message of an output, text or ids. ``tools`` are the task's tools."""
-    fields = {**(request or {}), "tools": [openai_tool(tool) for tool in tools]}
+    fields = dict(request or {})
+    if tools:
+        fields["tools"] = [openai_tool(tool) for tool in tools]
     if isinstance(output, str):
         message = pair.parse(output, request=fields, prompt=prompt, reason=reason)
     else:

@@ -121,10 +121,13 @@ def _not_expected(pair: Pair, message: Message, text: str, prompt: str, output: 
         return 0
     if start == "reasoning":
         return len(markers[0])
-    for length in range(min(len(text), len(prompt)), len(markers[0].rstrip()) - 1, -1):
+    end = text.find(markers[1])
+    # The prompt has the opener, or an empty thought, with the white space behind it: no more of the text can be there.
+    behind = end + len(markers[1]) if end >= 0 and not message.reasoning else len(markers[0])
+    most = len(text) - len(text[behind:].lstrip())
+    for length in range(min(most, len(prompt)), len(markers[0].rstrip()) - 1, -1):
         if prompt.endswith(text[:length]):
             return length
-    end = text.find(markers[1])
     if message.reasoning or end < 0 or output.lstrip().startswith(markers[0].rstrip()):
         return 0
     return len(text) - len(text[end + len(markers[1]) :].lstrip())
