@@ -12,7 +12,7 @@ pub(crate) fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fa
         Some("text") => Ok(IncompleteCalls::Text),
         Some("drop") => Ok(IncompleteCalls::Drop),
         Some(other) => {
-            Err(Fault::new("argument", format!("`{other}` is nothing to do with a call that never completes"))
+            Err(Fault::new("argument", format!("`{other}` is not a value of `incomplete_calls`"))
                 .hint("write \"stream\", \"text\" or \"drop\"")
                 .at("incomplete_calls"))
         }
@@ -28,7 +28,7 @@ pub(crate) fn call_ids(given: Option<&Value>) -> Result<CallIds, Fault> {
         (Some(Value::String(text)), _) if text.is_empty() => Ok(CallIds::Left),
         (Some(Value::String(text)), _) if text == "random" => Ok(CallIds::Random),
         (Some(Value::String(text)), _) if text.contains("{index}") => Ok(CallIds::Pattern(text.clone())),
-        _ => Err(Fault::new("argument", "this says nothing about the ids of calls")
+        _ => Err(Fault::new("argument", "invalid `call_ids`")
             .hint("write \"random\", a number of letters and digits, a pattern such as \"functions.{name}:{index}\", or \"\" for none")
             .at("call_ids")),
     }

@@ -24,7 +24,7 @@ pub(crate) fn json(request: Option<&Bound<'_, PyAny>>, tools: Option<&Bound<'_, 
         match crate::json::of(tools)? {
             Value::Array(tools) => fields.insert("tools".to_owned(), Value::Array(tools)),
             tool @ Value::Object(_) => fields.insert("tools".to_owned(), Value::Array(vec![tool])),
-            _ => return Err(Fault::new("argument", "`tools` is no list").at("tools").into()),
+            _ => return Err(Fault::new("argument", "`tools` is neither a list nor a tool").at("tools").into()),
         };
     }
     Ok(Value::Object(fields))

@@ -152,12 +152,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
 
 def _kind(left: object, right: object) -> str:
     """How the two sides of a comparison differ."""
-    texts = ["" if side is None else side for side in (left, right)]
-    if not any(texts):
+    if all(side is None or side == "" for side in (left, right)):
         return "empty"
-    if all(isinstance(text, str) for text in texts):
-        ours, theirs = ("".join(str(text).split()) for text in texts)
-        return "white space" if ours == theirs else "text"
+    if isinstance(left, str) and isinstance(right, str):
+        return "white space" if left.strip() == right.strip() else "text"
     return "value"
 
 

@@ -54,7 +54,7 @@ def response_template(
 
 def _refused(why: str) -> Error:
     return Error(
-        f"the format cannot be said in a response template: {why}",
+        f"a response template cannot express this format: {why}",
         "unsure",
         "parse with `unspool.Pair`; for TRL `unspool.rl.trl.attach` puts it in the place of `parse_response`",
     )
@@ -208,7 +208,7 @@ def _hold(pair: Pair, template: dict[str, Any]) -> None:
             raise _refused(f"it cannot write a plain message ({error.message})") from error
         again = reader.parse(text, tools=_TOOLS, start=None if pair.reasoning else "content")
         if _said(again) != _said(message):
-            raise _refused(f"read with the template that comes nearest, {text!r} is another message")
+            raise _refused(f"the closest template parses {text!r} differently")
 
 
 def _said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:

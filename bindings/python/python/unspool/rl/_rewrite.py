@@ -36,7 +36,7 @@ class Difference:
 class Rewritten:
     """The parsed message, and the pair's rendering of it.
 
-    ``text`` and ``ids`` are the rendering; trailing ids without text (an end-of-turn token) are as given. Both are None if
+    ``text`` and ``ids`` are the rendering, with the model's own white space outside of calls; trailing ids without text (an end-of-turn token) are as given. Both are None if
     the format cannot express the message, such as a call that was cut off; ``error`` then says why.
     """
 
@@ -48,7 +48,7 @@ class Rewritten:
 
     @property
     def canonical(self) -> bool:
-        """Whether the model's output equals the pair's rendering, token for token."""
+        """Whether the model's output equals the pair's rendering, token for token, white space outside of calls aside."""
         return self.error is None and not self.differences
 
 
