@@ -37,7 +37,7 @@ def test_a_template_reads_as_its_format(names: tuple[str | None, str]) -> None:
         ((None, "llama3_json"), "nothing opens a call"),
         ((None, "mistral"), "nothing closes a call"),
         ((None, "gemma4"), "neither JSON nor flat tags"),
-        ((None, "kimi_k2"), "another message"),
+        ((None, "kimi_k2"), "differently"),
     ],
 )
 def test_a_format_that_cannot_be_said_says_why(names: tuple[str | None, str | None], why: str) -> None:
