@@ -11,11 +11,9 @@ pub(crate) fn incomplete_calls(name: Option<&str>) -> Result<IncompleteCalls, Fa
         None | Some("stream") => Ok(IncompleteCalls::Stream),
         Some("text") => Ok(IncompleteCalls::Text),
         Some("drop") => Ok(IncompleteCalls::Drop),
-        Some(other) => {
-            Err(Fault::new("argument", format!("`{other}` is not a value of `incomplete_calls`"))
-                .hint("write \"stream\", \"text\" or \"drop\"")
-                .at("incomplete_calls"))
-        }
+        Some(other) => Err(Fault::new("argument", format!("`{other}` is not a value of `incomplete_calls`"))
+            .hint("write \"stream\", \"text\" or \"drop\"")
+            .at("incomplete_calls")),
     }
 }
 
